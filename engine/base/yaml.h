@@ -1,0 +1,49 @@
+#ifndef FL_BASE_YAML_H
+#define FL_BASE_YAML_H
+/*
+ * YAML files that people edit, by libyaml (included in yaml.c only).
+ *
+ * Only maps, lists and scalars: anchors, aliases, tags and several documents are errors, and so is
+ * a key twice in a map. Every node knows its line, every message carries file and line.
+ */
+#include "base/arena.h"
+#include "base/err.h"
+
+enum fl_yaml_kind { FL_YAML_SCALAR, FL_YAML_LIST, FL_YAML_MAP };
+
+typedef struct fl_yaml {
+    enum fl_yaml_kind kind;
+    unsigned line;                      /* 1-based */
+    const char *file;                   /* as given to fl_yaml_parse, for messages */
+    fl_str key;                         /* when this node is a value in a map */
+    fl_str text;                        /* scalar: bytes, NUL-terminated behind the end */
+    bool quoted;                        /* scalar written with quotes or as a block */
+    const struct fl_yaml *first, *next; /* children, in order; map children carry `key` */
+    size_t n;                           /* number of children */
+} fl_yaml;
+
+/* Parses one document. The tree lives in `arena`; `file` is copied there. An empty document gives
+ * an empty map. Depth at most 16, size at most 16 MiB. */
+int fl_yaml_parse(fl_str text, const char *file, fl_arena *arena, const fl_yaml **out, fl_err *err);
+/* Reads the file and parses it. */
+int fl_yaml_load(const char *path, fl_arena *arena, const fl_yaml **out, fl_err *err);
+
+/* Child of a map, or NULL. */
+const fl_yaml *fl_yaml_get(const fl_yaml *map, const char *key);
+/* An error at this node: "file:line: text". Returns `code`. */
+__attribute__((format(printf, 4, 5))) int fl_yaml_fail(const fl_yaml *at, int code, fl_err *err,
+                                                       const char *fmt, ...);
+/* FL_ERULE naming the first key of `map` that is not in `known` (NULL-terminated list), with the
+ * nearest known key as a hint. */
+int fl_yaml_known(const fl_yaml *map, const char *const *known, fl_err *err);
+/* Typed values; each fails with file and line when the node has another form. A NULL node leaves
+ * *out untouched and returns 0: the default stays. */
+int fl_yaml_str(const fl_yaml *n, fl_str *out, fl_err *err);
+int fl_yaml_num(const fl_yaml *n, double *out, fl_err *err);
+int fl_yaml_bool(const fl_yaml *n, bool *out, fl_err *err); /* true, false */
+/* Index of the scalar in a NULL-terminated list of words. */
+int fl_yaml_word(const fl_yaml *n, const char *const *words, int *out, fl_err *err);
+/* A list of scalars, or a single scalar taken as a list of one: array in the arena. */
+int fl_yaml_strs(const fl_yaml *n, fl_arena *arena, fl_str **out, size_t *count, fl_err *err);
+
+#endif

@@ -1,0 +1,88 @@
+#ifndef FL_MATCH_MATCH_H
+#define FL_MATCH_MATCH_H
+/*
+ * Many regular expressions at once over blocks of lines.
+ *
+ * PCRE2 is the truth: a pattern matches a line when PCRE2 says so, within that one line. The block
+ * engine only finds candidates: Vectorscan over the whole block, or, in the fallback build, PCRE2
+ * itself pattern by pattern. Candidates may be false, never missing; fl_match_confirm() decides and
+ * captures. The compiled database is immutable and shared by threads, a scratch belongs to one.
+ *
+ * Limits that make hostile lines harmless: PCRE2 match limit and heap limit are fixed in match.c; a
+ * pattern that exceeds them on a line counts as not matching there and is counted in
+ * fl_match_limited().
+ */
+#include "base/arena.h"
+#include "base/err.h"
+
+struct fl_pattern {
+    fl_str regex; /* PCRE2 syntax, bytes, no UTF mode, no '^' (see `anchored`) */
+    uint32_t id;  /* the caller's, < 2^31; several patterns may share one id */
+    bool icase;
+    bool anchored;     /* must begin at the message's start, behind the line's prefix */
+    const char *where; /* "file:line" for messages */
+};
+
+enum fl_match_engine { FL_MATCH_AUTO, FL_MATCH_VECTORSCAN, FL_MATCH_PCRE2 };
+
+typedef struct fl_matcher fl_matcher;
+typedef struct fl_match_scratch fl_match_scratch;
+
+struct fl_match_opts {
+    enum fl_match_engine engine; /* AUTO: Vectorscan where built in */
+    const char *cache_dir;       /* for the compiled database; NULL: no cache */
+    bool jit;                    /* PCRE2 JIT */
+};
+
+/* Patterns are copied. FL_ERULE names the bad one and the position. */
+int fl_matcher_new(const struct fl_pattern *p, size_t n, const struct fl_match_opts *opts,
+                   fl_matcher **out, fl_err *err);
+void fl_matcher_free(fl_matcher *m);
+const char *fl_matcher_engine(const fl_matcher *m);     /* "vectorscan 5.4.9" or "pcre2 10.42" */
+const char *fl_matcher_cache_note(const fl_matcher *m); /* NULL, or why the cache was not used */
+
+int fl_match_scratch_new(const fl_matcher *m, fl_match_scratch **out, fl_err *err);
+void fl_match_scratch_free(fl_match_scratch *s);
+
+/* A line that may match a pattern: offsets in the block, without the LF. */
+struct fl_candidate {
+    uint32_t at, len;
+    uint32_t pattern; /* index into the array given to fl_matcher_new */
+};
+/*
+ * All candidates of a block of whole lines, sorted by (at, pattern), each pair once; the array is
+ * borrowed from the scratch until its next call. `data` ends with LF. Blocks up to 2^31 bytes.
+ */
+int fl_match_block(const fl_matcher *m, fl_match_scratch *s, fl_str data,
+                   const struct fl_candidate **out, size_t *n, fl_err *err);
+
+#define FL_MATCH_CAPS 12
+struct fl_caps {
+    fl_str whole;
+    struct {
+        const char *name; /* of a named group; borrowed from the matcher */
+        fl_str text;      /* slice of the line; p == NULL when the group took no part */
+    } cap[FL_MATCH_CAPS];
+    unsigned n;
+};
+/* Does pattern `index` match in `line`? `message` is where the message begins (for anchored ones).
+ * caps may be NULL. */
+bool fl_match_confirm(const fl_matcher *m, fl_match_scratch *s, uint32_t index, fl_str line,
+                      size_t message, struct fl_caps *caps);
+uint64_t fl_match_limited(const fl_match_scratch *s); /* matches given up at a limit */
+
+/* One expression by itself (rule conditions, tests, user's grep). */
+typedef struct fl_regex fl_regex;
+int fl_regex_new(fl_str pattern, bool icase, const char *where, fl_regex **out, fl_err *err);
+bool fl_regex_match(const fl_regex *re, fl_match_scratch *s, fl_str subject, struct fl_caps *caps);
+void fl_regex_free(fl_regex *re);
+
+/* Lint: 0 when ripgrep's default engine (no look-around, no back-references, no possessive or
+ * atomic groups) takes the pattern. */
+bool fl_pattern_is_regular(fl_str regex);
+/* Lint: number of PCRE2 match steps (callouts off, JIT off) on the worst of a set of adversarial
+ * lines made from the pattern's own hits; FL_ELIMIT past `limit`. */
+int fl_pattern_probe(const struct fl_pattern *p, const fl_str *lines, size_t n, uint32_t limit,
+                     fl_err *err);
+
+#endif

@@ -1,0 +1,1 @@
+fl_unit(base ROOMS base)
