@@ -22,8 +22,8 @@ enum fl_severity {
 enum fl_time_kind {
     FL_TIME_NONE,
     FL_TIME_WALL,     /* full date; us since 1970 in the log's own local time */
-    FL_TIME_YEARLESS, /* month and day, no year: us since January 1 of a non-leap year + leap day
-                         kept */
+    FL_TIME_YEARLESS, /* month and day, no year: us since January 1 of a year of 366 days, so that
+                         February 29 keeps its place */
     FL_TIME_DAY,      /* time of day only: us since midnight */
     FL_TIME_BOOT      /* us since boot (kernel) */
 };
@@ -50,7 +50,8 @@ enum fl_origin {
 
 struct fl_prefix {
     int32_t rank, local_rank, node_rank, gpu_index, msg_rank; /* -1: not said */
-    int32_t task; /* srun -l: task id; global rank or node index, decided later. -1 */
+    int32_t task; /* srun -l "12: ", Hydra "[12] ", "srun: error: n4: task 12: ": global rank or
+                     node index, decided later. -1 */
     int64_t pid;  /* -1 */
     fl_str host;  /* as written; empty when not said. May be an IP address or a pod */
     struct fl_time time;
@@ -63,10 +64,14 @@ struct fl_prefix {
  * blanks nothing is skipped). O(prefix length). */
 void fl_prefix_parse(fl_str line, struct fl_prefix *out);
 
-/* A cheap look at a line's outermost rank or task ("[rank3]:", "12: ", "[default3]:",
- * "[1,3]<stderr>:"): true and *key set to a value that is equal for lines of one writer. At most
- * the first 48 bytes are read. For counting ranks on lines that nothing else looks at. */
-bool fl_prefix_peek_rank(fl_str line, int32_t *rank);
+/* What a peeked number is. */
+enum fl_peek { FL_PEEK_NONE, FL_PEEK_RANK, FL_PEEK_LOCAL, FL_PEEK_TASK };
+
+/* A cheap look at a line's outermost rank, local rank or task ("[rank3]:", "12: ", "[default3]:",
+ * "[1,3]<stderr>:"): what it is, and *rank set unless it is FL_PEEK_NONE (0). "[rank3]:" directly
+ * behind a task or role wins over it: it says more. At most the first 48 bytes are read. For
+ * counting ranks on lines that nothing else looks at. */
+int fl_prefix_peek_rank(fl_str line, int32_t *rank);
 
 /* Rank, local rank, node rank, host from a file's name or its folders: rank-0007.log, rank_3/
  * stderr.log, worker-12.out, node11.log, n12/dmesg.log, attempt_0/3/stderr.log, dmesg-n12.txt,
@@ -80,7 +85,8 @@ void fl_place_from_name(fl_str name, struct fl_file_place *out);
 
 /* Reads a time at the very start of `s` in any of the known forms; bytes used, or 0. */
 size_t fl_time_parse(fl_str s, struct fl_time *out);
-/* ISO 8601 text of a time, "" for none; date left out where unknown; zone only if zoned. */
+/* ISO 8601 text of a time, "" for none; zone only if zoned. What is unknown is left out:
+ * "--03-01T02:03:04" without a year, "02:03:04" without a date, "PT12.5S" since boot. */
 void fl_time_print(const struct fl_time *t, char out[40]);
 /* Days from 1970-01-01 of a proleptic Gregorian date. */
 int64_t fl_days_from_civil(int y, unsigned m, unsigned d);

@@ -1,0 +1,1 @@
+fl_unit(prefix ROOMS base read)
