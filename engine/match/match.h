@@ -34,13 +34,22 @@ struct fl_match_opts {
     bool jit;                    /* PCRE2 JIT */
 };
 
-/* Patterns are copied. FL_ERULE names the bad one and the position. */
+/*
+ * Patterns are copied. FL_ERULE names the bad one and the position; with a database from the cache
+ * the patterns are known to be good and are compiled one by one at their first confirmation.
+ * FL_EBACKEND: Vectorscan was asked for and cannot be used; with AUTO, PCRE2 takes its place and
+ * the note says why. A NULL `opts` means AUTO, no cache, JIT.
+ */
 int fl_matcher_new(const struct fl_pattern *p, size_t n, const struct fl_match_opts *opts,
                    fl_matcher **out, fl_err *err);
 void fl_matcher_free(fl_matcher *m);
-const char *fl_matcher_engine(const fl_matcher *m);     /* "vectorscan 5.4.9" or "pcre2 10.42" */
-const char *fl_matcher_cache_note(const fl_matcher *m); /* NULL, or why the cache was not used */
+const char *fl_matcher_engine(const fl_matcher *m); /* "vectorscan 5.4.9" or "pcre2 10.42" */
+/* NULL, or why the cache could not be used or written. A first run that finds no file is no reason.
+ */
+const char *fl_matcher_cache_note(const fl_matcher *m);
+bool fl_matcher_cache_hit(const fl_matcher *m); /* the database came from the cache */
 
+/* `m` may be NULL: a scratch for fl_regex_match() alone. A scratch must not outlive its matcher. */
 int fl_match_scratch_new(const fl_matcher *m, fl_match_scratch **out, fl_err *err);
 void fl_match_scratch_free(fl_match_scratch *s);
 
@@ -66,10 +75,14 @@ struct fl_caps {
     unsigned n;
 };
 /* Does pattern `index` match in `line`? `message` is where the message begins (for anchored ones).
- * caps may be NULL. */
+ * `caps` may be NULL; it gets the whole match and the first FL_MATCH_CAPS named groups, in the
+ * order of their numbers. Patterns that fl_match_block() reported are compiled already. */
 bool fl_match_confirm(const fl_matcher *m, fl_match_scratch *s, uint32_t index, fl_str line,
                       size_t message, struct fl_caps *caps);
 uint64_t fl_match_limited(const fl_match_scratch *s); /* matches given up at a limit */
+/* Memory ran out inside a confirmation, which then said "no match": the answers of this scratch are
+ * not to be relied on. The next fl_match_block() fails with FL_ENOMEM. */
+bool fl_match_out_of_memory(const fl_match_scratch *s);
 
 /* One expression by itself (rule conditions, tests, user's grep). */
 typedef struct fl_regex fl_regex;
@@ -77,12 +90,21 @@ int fl_regex_new(fl_str pattern, bool icase, const char *where, fl_regex **out, 
 bool fl_regex_match(const fl_regex *re, fl_match_scratch *s, fl_str subject, struct fl_caps *caps);
 void fl_regex_free(fl_regex *re);
 
-/* Lint: 0 when ripgrep's default engine (no look-around, no back-references, no possessive or
- * atomic groups) takes the pattern. */
+/* Lint: true when ripgrep's default engine takes the expression and reads it as PCRE2 does (no
+ * look-around, back-references, possessive or atomic groups, no escapes that only PCRE2 knows). The
+ * syntax itself is PCRE2's to judge. */
 bool fl_pattern_is_regular(fl_str regex);
-/* Lint: number of PCRE2 match steps (callouts off, JIT off) on the worst of a set of adversarial
- * lines made from the pattern's own hits; FL_ELIMIT past `limit`. */
+/* The expression has a '^' that is an assertion. */
+bool fl_pattern_has_caret(fl_str regex);
+/*
+ * Lint: searches lines made to hurt (heads of `lines`, the pattern's own hits, with long runs
+ * behind them; about 200 bytes each) with the interpreter under a rising step limit. Returns a
+ * number of steps that was enough for all of them, within a factor of four, or FL_ELIMIT past
+ * `limit`. Linear patterns stay near a thousand, quadratic ones under 100 000.
+ */
 int fl_pattern_probe(const struct fl_pattern *p, const fl_str *lines, size_t n, uint32_t limit,
                      fl_err *err);
+/* The expression has a named group `name`; one that does not compile has none. */
+bool fl_pattern_has_group(const struct fl_pattern *p, fl_str name);
 
 #endif

@@ -1,0 +1,77 @@
+#ifndef FL_MATCH_ENGINE_H
+#define FL_MATCH_ENGINE_H
+/*
+ * Inside the match room: the matcher's parts and the table that a block engine fills.
+ *
+ * An engine finds candidates in a block and reports each with fl_match_found(). Its compiled object
+ * is immutable after open(); what changes while scanning lives in its own scratch.
+ */
+#include "base/buf.h"
+#include "match/code.h"
+#include "match/match.h"
+
+struct fl_engine {
+    /* NULL when the machine can run it, else why not. */
+    const char *(*refused)(void);
+    void (*version)(fl_buf *out);
+    /* Reads m->entry; may use the cache and set m->note. */
+    int (*open)(struct fl_matcher *m, void **state, fl_err *err);
+    void (*close)(void *state);
+    int (*scratch_new)(const struct fl_matcher *m, void **out, fl_err *err);
+    void (*scratch_free)(void *engine_scratch);
+    int (*scan)(const struct fl_matcher *m, struct fl_match_scratch *s, fl_err *err);
+};
+extern const struct fl_engine fl_engine_pcre2;
+#ifdef FL_HAVE_VECTORSCAN
+extern const struct fl_engine fl_engine_hs;
+#endif
+
+struct fl_entry {
+    struct fl_lazy lazy;
+    unsigned features; /* fl_pattern_features */
+    bool anchored;
+};
+
+struct fl_matcher {
+    fl_arena arena;
+    const struct fl_engine *engine;
+    void *state;
+    struct fl_entry *entry;
+    size_t n;
+    const char *cache_dir; /* NULL: none */
+    bool cache_hit;
+    char name[64];
+    char note[700];
+};
+
+/* Where a pattern was last found, so that its further hits in that line cost nothing. */
+struct fl_last {
+    uint32_t at, end;
+};
+
+struct fl_match_scratch {
+    struct fl_tools tools;
+    const struct fl_engine *engine;
+    void *state;
+    fl_str data; /* the block in work */
+    struct fl_candidate *found;
+    size_t nfound, cap;
+    struct fl_last *last;
+    size_t nlast;
+    struct fl_last line; /* the line found last */
+};
+
+/* A match of `pattern` ends at offset `to`: notes its line once. 0 or FL_ENOMEM. */
+int fl_match_found(struct fl_match_scratch *s, uint32_t pattern, size_t to);
+/* Searches the block for one pattern with PCRE2. */
+int fl_match_pcre2_pattern(const struct fl_matcher *m, struct fl_match_scratch *s, uint32_t pattern,
+                           fl_err *err);
+
+/*
+ * The database cache. A payload is stored under a key of 32 hex digits in DIR; nothing here is an
+ * error: what went wrong is written to `note` and the caller builds anew.
+ */
+bool fl_cache_load(const char *dir, const char *key, fl_buf *payload, char *note, size_t cap);
+void fl_cache_store(const char *dir, const char *key, fl_str payload, char *note, size_t cap);
+
+#endif

@@ -1,0 +1,309 @@
+/*
+ * Candidates by Vectorscan, in block mode over many lines at once.
+ *
+ * The library reports where a match ends, never where it began, and that is all that is needed: the
+ * end lies in the line. With MULTILINE '$' and word boundaries mean the line's. Not asked for:
+ * SINGLEMATCH, which would report one line a block, and ALLOWEMPTY, under which an expression that
+ * can be empty reports every byte.
+ *
+ * What the library does not take is tried as a prefilter, which may report too much, and what it
+ * does not take even so is left to PCRE2, pattern by pattern. \A, \z and the like go there at once:
+ * here they would mean the ends of the block. The choice for each expression is stored with the
+ * database, because finding it out costs a failed compilation each.
+ */
+#include "match/engine.h"
+
+#include <hs.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "base/map.h"
+#include "base/alloc.h"
+
+enum mode { PLAIN, PREFILTER, SLOW };
+
+struct hs_state {
+    hs_database_t *db; /* NULL when every expression is slow */
+    uint8_t *mode;     /* enum mode of each pattern */
+    uint32_t *slow;
+    size_t nslow;
+};
+
+struct hs_room {
+    hs_scratch_t *scratch;
+};
+
+struct scan {
+    struct fl_match_scratch *s;
+    int r;
+};
+
+static const char *refused(void)
+{
+    return hs_valid_platform() == HS_SUCCESS ? NULL
+                                             : "this processor lacks what Vectorscan was built for";
+}
+
+static void version(fl_buf *out)
+{
+    fl_str v = fl_str_c(hs_version());
+
+    fl_buf_addf(out, "vectorscan %.*s", FL_FMT(fl_str_cut(&v, ' ')));
+}
+
+static unsigned flags_of(const struct fl_entry *e)
+{
+    return HS_FLAG_MULTILINE | (e->lazy.icase ? HS_FLAG_CASELESS : 0);
+}
+
+/* All that decides what the database holds. */
+static int make_key(const struct fl_matcher *m, char key[33], fl_err *err)
+{
+    hs_platform_info_t cpu;
+    fl_buf b;
+    int r;
+
+    memset(&cpu, 0, sizeof(cpu));
+    fl_buf_init(&b, 64u << 20);
+    hs_populate_platform(&cpu);
+    fl_buf_addf(&b, "%s|%u|%llu|%zu", hs_version(), cpu.tune, cpu.cpu_features, m->n);
+    for (size_t i = 0; i < m->n; i++) {
+        const struct fl_entry *e = &m->entry[i];
+        fl_buf_addf(&b, "|%u|%zu|", flags_of(e), e->lazy.regex.n);
+        fl_buf_add(&b, e->lazy.regex);
+    }
+    r = fl_buf_check(&b, "the patterns' text", err);
+    if (r == FL_OK)
+        fl_hash128_hex(b.p, b.n, key);
+    fl_buf_dispose(&b);
+    return r;
+}
+
+/* PCRE2 judges the syntax, before the library that is only a filter does. */
+static int check_patterns(const struct fl_matcher *m, fl_err *err)
+{
+    struct fl_expr *code;
+    int r = FL_OK;
+
+    for (size_t i = 0; i < m->n && r == FL_OK; i++) {
+        const struct fl_lazy *l = &m->entry[i].lazy;
+        code = NULL;
+        r = fl_expr_new(l->regex, l->icase, false, l->where, &code, err);
+        fl_expr_free(code);
+    }
+    return r;
+}
+
+struct set {
+    const char **text;
+    unsigned *flags, *id;
+    unsigned n;
+};
+
+static void fill_set(const struct fl_matcher *m, const struct hs_state *h, struct set *set)
+{
+    set->n = 0;
+    for (size_t i = 0; i < m->n; i++) {
+        if (h->mode[i] == SLOW)
+            continue;
+        set->text[set->n] = m->entry[i].lazy.regex.p;
+        set->flags[set->n] =
+            flags_of(&m->entry[i]) | (h->mode[i] == PREFILTER ? HS_FLAG_PREFILTER : 0);
+        set->id[set->n++] = (unsigned)i;
+    }
+}
+
+/* One attempt; an expression that is refused is moved to its next mode. 1: try again. */
+static int try_compile(struct hs_state *h, const struct set *set, fl_err *err)
+{
+    hs_compile_error_t *e = NULL;
+    hs_error_t rc =
+        hs_compile_multi(set->text, set->flags, set->id, set->n, HS_MODE_BLOCK, NULL, &h->db, &e);
+    int r = FL_OK;
+
+    if (rc == HS_SUCCESS)
+        return FL_OK;
+    if (rc == HS_NOMEM || !e)
+        r = fl_fail_nomem(err);
+    else if (e->expression < 0 || (unsigned)e->expression >= set->n)
+        r = fl_fail(err, FL_EBACKEND, "Vectorscan cannot compile the patterns: %s", e->message);
+    if (r == FL_OK) {
+        h->mode[set->id[e->expression]]++;
+        r = 1;
+    }
+    hs_free_compile_error(e);
+    return r;
+}
+
+static int compile(const struct fl_matcher *m, struct hs_state *h, fl_err *err)
+{
+    struct set set = {0};
+    fl_arena a;
+    int r;
+
+    fl_arena_init(&a);
+    set.text = fl_arena_alloc(&a, m->n * sizeof(*set.text));
+    set.flags = fl_arena_alloc(&a, m->n * sizeof(*set.flags));
+    set.id = fl_arena_alloc(&a, m->n * sizeof(*set.id));
+    r = set.text && set.flags && set.id ? check_patterns(m, err) : fl_fail_nomem(err);
+    for (size_t i = 0; i < m->n; i++)
+        h->mode[i] =
+            m->entry[i].features & (FL_RE_ABSOLUTE | FL_RE_VERB) ? (uint8_t)SLOW : (uint8_t)PLAIN;
+    while (r == FL_OK) {
+        fill_set(m, h, &set);
+        if (set.n == 0)
+            break;
+        r = try_compile(h, &set, err);
+        if (r != 1)
+            break;
+        r = FL_OK;
+    }
+    fl_arena_dispose(&a);
+    return r;
+}
+
+/* The payload: a byte a pattern, then the database. False when it cannot be used. */
+static bool from_cache(struct fl_matcher *m, struct hs_state *h, const char *key)
+{
+    fl_buf b;
+    hs_error_t rc = HS_SUCCESS;
+    bool ok;
+
+    fl_buf_init(&b, 256u << 20);
+    ok = fl_cache_load(m->cache_dir, key, &b, m->note, sizeof(m->note)) && b.n >= m->n;
+    if (ok && m->n)
+        memcpy(h->mode, b.p, m->n);
+    for (size_t i = 0; ok && i < m->n; i++)
+        ok = h->mode[i] <= SLOW;
+    if (ok && b.n > m->n)
+        rc = hs_deserialize_database(b.p + m->n, b.n - m->n, &h->db);
+    if (rc != HS_SUCCESS)
+        snprintf(m->note, sizeof(m->note),
+                 "the pattern cache is not used: Vectorscan refuses it "
+                 "(%d)",
+                 rc);
+    fl_buf_dispose(&b);
+    return ok && rc == HS_SUCCESS;
+}
+
+static void to_cache(struct fl_matcher *m, const struct hs_state *h, const char *key)
+{
+    char *bytes = NULL;
+    size_t n = 0;
+    fl_buf b;
+
+    fl_buf_init(&b, 256u << 20);
+    fl_buf_add(&b, fl_str_n((const char *)h->mode, m->n));
+    if (h->db && hs_serialize_database(h->db, &bytes, &n) != HS_SUCCESS) {
+        snprintf(m->note, sizeof(m->note), "the pattern cache was not written: out of memory");
+    } else {
+        fl_buf_add(&b, fl_str_n(bytes, n));
+        if (b.bad)
+            snprintf(m->note, sizeof(m->note), "the pattern cache was not written: too large");
+        else
+            fl_cache_store(m->cache_dir, key, fl_buf_str(&b), m->note, sizeof(m->note));
+    }
+    fl_free(bytes);
+    fl_buf_dispose(&b);
+}
+
+static void close_engine(void *state)
+{
+    struct hs_state *h = state;
+
+    if (!h)
+        return;
+    hs_free_database(h->db);
+    fl_free(h->mode);
+    fl_free(h->slow);
+    fl_free(h);
+}
+
+static int open_engine(struct fl_matcher *m, void **state, fl_err *err)
+{
+    struct hs_state *h = fl_calloc(1, sizeof(*h));
+    char key[33] = "";
+    int r;
+
+    /* Process-wide in the library; the same functions each time. */
+    hs_set_allocator(fl_malloc, fl_free);
+    if (!h)
+        return fl_fail_nomem(err);
+    h->mode = fl_calloc(m->n + 1, sizeof(*h->mode));
+    h->slow = fl_calloc(m->n + 1, sizeof(*h->slow));
+    r = h->mode && h->slow ? make_key(m, key, err) : fl_fail_nomem(err);
+    if (r == FL_OK) {
+        m->cache_hit = m->cache_dir && from_cache(m, h, key);
+        if (!m->cache_hit)
+            r = compile(m, h, err);
+        if (r == FL_OK && m->cache_dir && !m->cache_hit)
+            to_cache(m, h, key);
+    }
+    if (r) {
+        close_engine(h);
+        return r;
+    }
+    for (uint32_t i = 0; i < m->n; i++)
+        if (h->mode[i] == SLOW)
+            h->slow[h->nslow++] = i;
+    *state = h;
+    return FL_OK;
+}
+
+static int scratch_new(const struct fl_matcher *m, void **out, fl_err *err)
+{
+    const struct hs_state *h = m->state;
+    struct hs_room *room = fl_calloc(1, sizeof(*room));
+
+    if (!room)
+        return fl_fail_nomem(err);
+    if (h->db && hs_alloc_scratch(h->db, &room->scratch) != HS_SUCCESS) {
+        fl_free(room);
+        return fl_fail_nomem(err);
+    }
+    *out = room;
+    return FL_OK;
+}
+
+static void scratch_free(void *engine_scratch)
+{
+    struct hs_room *room = engine_scratch;
+
+    if (!room)
+        return;
+    hs_free_scratch(room->scratch);
+    fl_free(room);
+}
+
+static int on_match(unsigned id, unsigned long long from, unsigned long long to, unsigned flags,
+                    void *ctx)
+{
+    struct scan *scan = ctx;
+
+    (void)from;
+    (void)flags;
+    scan->r = fl_match_found(scan->s, id, (size_t)to);
+    return scan->r;
+}
+
+static int scan(const struct fl_matcher *m, struct fl_match_scratch *s, fl_err *err)
+{
+    const struct hs_state *h = m->state;
+    const struct hs_room *room = s->state;
+    struct scan scan = {s, FL_OK};
+    hs_error_t rc = HS_SUCCESS;
+    int r = FL_OK;
+
+    if (h->db)
+        rc = hs_scan(h->db, s->data.p, (unsigned)s->data.n, 0, room->scratch, on_match, &scan);
+    if (scan.r)
+        return fl_fail_nomem(err);
+    if (rc != HS_SUCCESS)
+        return fl_fail(err, FL_EBUG, "Vectorscan refused a block: error %d", rc);
+    for (size_t i = 0; i < h->nslow && r == FL_OK; i++)
+        r = fl_match_pcre2_pattern(m, s, h->slow[i], err);
+    return r;
+}
+
+const struct fl_engine fl_engine_hs = {refused,     version,      open_engine, close_engine,
+                                       scratch_new, scratch_free, scan};
