@@ -30,10 +30,13 @@ enum fl_code {
 #undef FL_X
 };
 
+#ifndef FL_ERR_DEFINED /* the public header has the same, for programs that see only that one */
+#define FL_ERR_DEFINED
 typedef struct fl_err {
     int code;      /* one of enum fl_code */
     char msg[600]; /* NUL-terminated, printable, one line */
 } fl_err;
+#endif
 
 const char *fl_code_name(int code);
 /* Sets err (if not NULL) and returns `code`. Control bytes in the text are escaped: messages may

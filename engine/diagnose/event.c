@@ -1,0 +1,223 @@
+/*
+ * Events: all hits of one rule in one attempt of the job.
+ *
+ * A cascade prints the same message from thousands of ranks. Counted are all of them, kept is one
+ * hit a distinct (rank, host, GPU), and the text only of the first few: enough to say who, when and
+ * what, in memory that a hostile log cannot grow.
+ *
+ * Whom a hit accuses is said by the rule: the printer or the place in its groups (`self`), the
+ * other side (`peer`), or nobody. When it began is the line's time less the wait that the line
+ * tells of.
+ */
+#include "diagnose/job.h"
+
+#include "base/alloc.h"
+#include "base/buf.h"
+#include "base/text.h"
+
+static fl_str group(const struct fl_caps *c, const char *name)
+{
+    for (unsigned i = 0; i < c->n; i++)
+        if (c->cap[i].text.p && c->cap[i].name && strcmp(c->cap[i].name, name) == 0)
+            return c->cap[i].text;
+    return (fl_str){NULL, 0};
+}
+
+static bool group_number(const struct fl_caps *c, const char *name, uint64_t max, uint64_t *out)
+{
+    fl_str s = group(c, name);
+
+    return s.p && fl_str_u64(s, max, out) > 0;
+}
+
+/* The rule's sentence with {groups} filled in; a group that took no part becomes "?". */
+static const char *expand(struct fl_job *j, const char *summary, const struct fl_caps *caps)
+{
+    fl_str s = fl_str_c(summary);
+    fl_buf b;
+    const char *z;
+
+    fl_buf_init(&b, 2000);
+    while (s.n) {
+        ptrdiff_t open = fl_str_find_c(s, '{'), close;
+        fl_str rest;
+        char name[32];
+        fl_buf_add(&b, fl_str_sub(s, 0, open < 0 ? s.n : (size_t)open));
+        if (open < 0)
+            break;
+        rest = fl_str_from(s, (size_t)open + 1);
+        close = fl_str_find_c(rest, '}');
+        if (close < 0 || (size_t)close >= sizeof(name)) {
+            fl_buf_addc(&b, '{');
+            s = rest;
+            continue;
+        }
+        memcpy(name, rest.p, (size_t)close);
+        name[close] = 0;
+        if (group(caps, name).p)
+            fl_text_escape_buf(fl_str_sub(fl_str_trim(group(caps, name)), 0, 300), &b);
+        else
+            fl_buf_addc(&b, '?');
+        s = fl_str_from(rest, (size_t)close + 1);
+    }
+    z = b.bad ? summary : fl_arena_z(&j->arena, fl_buf_str(&b));
+    fl_buf_dispose(&b);
+    return z;
+}
+
+static void accuse_self(struct fl_job *j, const struct fl_caps *c, const struct fl_mark *m,
+                        struct fl_hit *h)
+{
+    fl_str host = group(c, "host"), gpu = group(c, "gpu");
+    uint64_t v;
+
+    h->rank = group_number(c, "rank", FL_MAX_RANKS, &v) ? (int32_t)v : m->rank;
+    h->host = host.n ? fl_places_host(&j->places, &j->arena, host) : m->host;
+    if (host.n && h->host != m->host && !group(c, "rank").p)
+        h->rank = -1;
+    if (gpu.n) {
+        h->gpu = fl_gpu_normal(&j->arena, gpu);
+        if (gpu.n <= 3 && fl_str_to_u64(gpu, &v))
+            h->gpu_index = (int32_t)v, h->gpu = FL_S("");
+    }
+}
+
+static void accuse(struct fl_job *j, const struct fl_rule *r, const struct fl_caps *c,
+                   const struct fl_mark *m, struct fl_hit *h)
+{
+    fl_str host;
+    uint64_t v;
+
+    h->rank = h->host = h->gpu_index = -1;
+    h->gpu = FL_S("");
+    if (r->blame == FL_BLAME_SELF) {
+        accuse_self(j, c, m, h);
+    } else if (r->blame == FL_BLAME_PEER) {
+        host = group(c, "peer_host");
+        if (host.n)
+            h->host = fl_places_host(&j->places, &j->arena, host);
+        if (group_number(c, "peer_rank", FL_MAX_RANKS, &v))
+            h->rank = (int32_t)v;
+    }
+}
+
+static void fill_hit(struct fl_job *j, const struct fl_rule *r, const struct fl_caps *c,
+                     const struct fl_mark *m, uint32_t traceback, struct fl_hit *h)
+{
+    fl_str code = group(c, "exit_code");
+    uint64_t v;
+    double sec;
+
+    *h = (struct fl_hit){.mark = *m, .begin = m->t, .traceback = traceback, .exit_code = INT32_MIN};
+    accuse(j, r, c, m, h);
+    if (m->t != FL_T_NONE) {
+        if (group_number(c, "ms", INT64_MAX / 2000, &v))
+            h->begin = m->t - (int64_t)v * 1000;
+        else if (group(c, "seconds").p && fl_str_f64(group(c, "seconds"), &sec) && sec > 0 &&
+                 sec < 1e9)
+            h->begin = m->t - (int64_t)(sec * 1e6);
+    }
+    if (code.n) {
+        bool minus = code.p[0] == '-';
+        if (fl_str_u64(fl_str_from(code, minus), 1000000, &v))
+            h->exit_code = minus ? -(int32_t)v : (int32_t)v;
+    }
+}
+
+static struct fl_event *event_of(struct fl_job *j, const struct fl_rule *r)
+{
+    struct {
+        uint32_t rule, attempt;
+    } key = {(uint32_t)(r - j->rules->rules), j->attempt};
+    uint32_t at;
+    bool added;
+    struct fl_event *e;
+
+    if (fl_map_intern(&j->event_of, fl_str_n((const char *)&key, sizeof(key)), (uint32_t)j->nevents,
+                      &at, &added))
+        return NULL;
+    if (!added)
+        return at < j->nevents ? j->events[at] : NULL;
+    e = fl_arena_alloc(&j->arena, sizeof(*e));
+    if (!e || fl_grow((void **)&j->events, &j->events_cap, j->nevents + 1, sizeof(*j->events)))
+        return NULL;
+    e->rule = r;
+    e->cause = r->cause;
+    e->attempt = j->attempt;
+    fl_map_init(&e->seen);
+    j->events[j->nevents++] = e;
+    return e;
+}
+
+/* A very long line is cut around what matched, with marks. */
+static const char *keep_text(struct fl_job *j, fl_str line, const struct fl_caps *c)
+{
+    size_t at, from;
+
+    if (line.n <= FL_MAX_TEXT)
+        return fl_arena_z(&j->arena, line);
+    at = c->whole.p >= line.p && c->whole.p <= line.p + line.n ? (size_t)(c->whole.p - line.p) : 0;
+    from = at > FL_MAX_TEXT / 4 ? at - FL_MAX_TEXT / 4 : 0;
+    return fl_arena_f(&j->arena, "%s%.*s%s", from ? "[...]" : "",
+                      FL_FMT(fl_str_sub(line, from, FL_MAX_TEXT - 10)),
+                      from + FL_MAX_TEXT - 10 < line.n ? "[...]" : "");
+}
+
+static int add_hit(struct fl_job *j, struct fl_event *e, const struct fl_hit *h, fl_str line,
+                   const struct fl_caps *caps)
+{
+    struct {
+        int32_t rank, host, gpu, by_rank;
+        uint64_t gpu_name;
+    } key = {h->rank, h->host, h->gpu_index, h->mark.rank,
+             h->gpu.n ? fl_hash64(h->gpu.p, h->gpu.n, 2) : 0};
+    uint32_t at;
+    bool added = false;
+    struct fl_hit *slot;
+
+    if (fl_map_intern(&e->seen, fl_str_n((const char *)&key, sizeof(key)), 0, &at, &added))
+        return FL_ENOMEM;
+    if (!added && e->texts >= 4)
+        return FL_OK;
+    if (e->nhits >= FL_MAX_EVENT_HITS || j->nhits >= FL_MAX_HITS)
+        return FL_OK;
+    if (fl_grow((void **)&e->hits, &e->cap, e->nhits + 1, sizeof(*e->hits)))
+        return FL_ENOMEM;
+    slot = &e->hits[e->nhits++];
+    *slot = *h;
+    j->nhits++;
+    if (e->texts < FL_MAX_TEXTS) {
+        slot->text = keep_text(j, line, caps);
+        e->texts++;
+    }
+    return FL_OK;
+}
+
+void fl_event_add(struct fl_job *j, const struct fl_rule *r, fl_str line,
+                  const struct fl_caps *caps, const struct fl_mark *m, uint32_t traceback)
+{
+    struct fl_event *e = event_of(j, r);
+    struct fl_hit h;
+
+    if (!e) {
+        j->failed = FL_ENOMEM;
+        return;
+    }
+    fill_hit(j, r, caps, m, traceback, &h);
+    if (add_hit(j, e, &h, line, caps))
+        j->failed = FL_ENOMEM;
+    if (!e->count++)
+        e->summary = expand(j, r->summary ? r->summary : j->rules->causes[r->cause].title, caps);
+    e->last = *m;
+}
+
+void fl_events_free(struct fl_job *j)
+{
+    for (size_t i = 0; i < j->nevents; i++) {
+        fl_free(j->events[i]->hits);
+        fl_map_dispose(&j->events[i]->seen);
+    }
+    fl_free(j->events);
+    j->events = NULL;
+    j->nevents = j->events_cap = 0;
+}

@@ -1,0 +1,447 @@
+/*
+ * From blocks to marks: the one pass over the log.
+ *
+ * Most lines of a healthy log interest nobody. For them one memchr() and a look at the first bytes
+ * (which rank?) is all that is done. A line that the matcher names a candidate, or that stands
+ * behind an open traceback, is read in full: prefix, time, writer, then the rules.
+ *
+ * A writer is one printing process as far as the line tells (file, rank or task, host, pid). Lines
+ * without a time take over the last time of their writer, or else of their file: a lower bound, and
+ * within one writer the order of lines is the order of events.
+ *
+ * Years are missing in many prefixes, and dates in some. A missing year is the one of the first
+ * full date of the job, a missing date the latest full date of its file. When there is none at all
+ * the times still compare among themselves.
+ */
+#include "diagnose/job.h"
+
+#include "base/alloc.h"
+#include "diagnose/engine.h"
+#include "diagnose/signs.h"
+#include "diagnose/watchdog.h"
+
+#define US 1000000LL
+#define DAY (86400 * US)
+#define RULES_A_LINE 24
+
+static struct fl_file_state *file_state(struct fl_job *j, uint32_t file)
+{
+    const struct fl_read_file *f;
+    struct fl_file_state *s;
+
+    if (fl_grow((void **)&j->files, &j->files_cap, (size_t)file + 1, sizeof(*j->files)))
+        return NULL;
+    while (j->nfiles <= file) {
+        f = fl_reader_file(j->reader, j->nfiles);
+        s = &j->files[j->nfiles++];
+        *s = (struct fl_file_state){.t = FL_T_NONE, .host = -1};
+        fl_place_from_name(fl_str_c(f->name), &s->place);
+        s->kernel = s->place.kernel;
+        if (s->place.host.n)
+            s->host = fl_places_host(&j->places, &j->arena, s->place.host);
+    }
+    return &j->files[file];
+}
+
+/* The year and date that a short time leaves out. */
+static void complete_time(struct fl_job *j, const struct fl_file_state *f, const struct fl_time *t,
+                          struct fl_mark *m)
+{
+    int64_t year_start;
+
+    switch (t->kind) {
+    case FL_TIME_WALL:
+        m->t = t->us;
+        m->clock = t->zoned ? FL_CLOCK_UTC : FL_CLOCK_LOCAL;
+        j->base_date = t->us - ((t->us % DAY) + DAY) % DAY;
+        if (!j->year) {
+            int64_t days = t->us / DAY;
+            int y = 1970 + (int)(days / 366);
+            while (fl_days_from_civil(y + 1, 1, 1) <= days)
+                y++;
+            j->year = y;
+        }
+        break;
+    case FL_TIME_YEARLESS:
+        /* us since January 1 with February 29 kept: day 60 and later are one less in other years */
+        year_start = fl_days_from_civil(j->year ? j->year : 1972, 1, 1);
+        m->t = year_start * DAY + t->us;
+        if (t->us / DAY >= 60 &&
+            fl_days_from_civil(j->year ? j->year : 1972, 3, 1) - year_start == 59)
+            m->t -= DAY;
+        m->clock = FL_CLOCK_LOCAL;
+        break;
+    case FL_TIME_DAY:
+        if (f->t != FL_T_NONE && f->clock == FL_CLOCK_LOCAL) {
+            m->t = f->t - f->t % DAY + t->us;
+            if (m->t < f->t - DAY / 2)
+                m->t += DAY; /* past midnight */
+        } else {
+            m->t = (j->base_date == FL_T_NONE ? 0 : j->base_date) + t->us;
+        }
+        m->clock = FL_CLOCK_LOCAL;
+        break;
+    case FL_TIME_BOOT:
+        m->t = t->us;
+        m->clock = FL_CLOCK_BOOT;
+        break;
+    default:
+        return;
+    }
+    m->own_time = true;
+}
+
+static struct fl_writer *writer_of(struct fl_job *j, const struct fl_prefix *p, uint32_t file,
+                                   uint32_t *index)
+{
+    struct {
+        int32_t rank, local, task, node;
+        int64_t pid;
+        uint32_t file;
+        uint32_t host;
+    } key = {p->rank, p->local_rank, p->task, p->node_rank, -1, file, 0};
+    uint32_t at = 0;
+    bool added = false;
+
+    if (p->rank < 0 && p->local_rank < 0 && p->task < 0)
+        key.pid = p->pid;
+    if (p->rank < 0)
+        key.host = p->host.n ? (uint32_t)fl_hash64(p->host.p, p->host.n, 1) : 0;
+    if (j->nwriters >= FL_MAX_WRITERS) {
+        *index = 0;
+        return &j->writers[0];
+    }
+    if (fl_map_intern(&j->writer_of, fl_str_n((const char *)&key, sizeof(key)),
+                      (uint32_t)j->nwriters, &at, &added) ||
+        (added &&
+         fl_grow((void **)&j->writers, &j->writers_cap, j->nwriters + 1, sizeof(*j->writers)))) {
+        j->failed = FL_ENOMEM;
+        return NULL;
+    }
+    if (added)
+        j->writers[j->nwriters++] = (struct fl_writer){.t = FL_T_NONE};
+    *index = at;
+    return &j->writers[at];
+}
+
+/* Who printed the line, where and when. NULL: memory ran out. */
+static struct fl_writer *mark_line(struct fl_job *j, const struct fl_block *b,
+                                   const struct fl_prefix *p, uint64_t line, struct fl_mark *m)
+{
+    struct fl_file_state *f = &j->files[b->file];
+    struct fl_writer *w;
+
+    *m = (struct fl_mark){.seq = j->seq,
+                          .line = line,
+                          .file = b->file,
+                          .t = FL_T_NONE,
+                          .pid = p->pid,
+                          .rank = p->rank,
+                          .local_rank = p->local_rank,
+                          .node_rank = p->node_rank,
+                          .gpu_index = p->gpu_index,
+                          .task = p->task,
+                          .host = -1,
+                          .severity = p->severity,
+                          .origin = p->origin,
+                          .progress = j->progress,
+                          .attempt = j->attempt};
+    w = writer_of(j, p, b->file, &m->writer);
+    if (!w)
+        return NULL;
+    if (p->host.n)
+        m->host = fl_places_host(&j->places, &j->arena, p->host);
+    if (m->host >= 0)
+        j->places.hosts[m->host].lines++;
+    else
+        m->host = f->host;
+    if (m->rank < 0 && p->task < 0)
+        m->rank = f->place.rank;
+    if (m->local_rank < 0)
+        m->local_rank = f->place.local_rank;
+    if (m->node_rank < 0)
+        m->node_rank = f->place.node_rank;
+    complete_time(j, f, &p->time, m);
+    if (m->own_time) {
+        w->t = f->t = m->t;
+        w->clock = f->clock = m->clock;
+    } else if (w->t != FL_T_NONE) {
+        m->t = w->t;
+        m->clock = w->clock;
+    } else if (f->t != FL_T_NONE) {
+        m->t = f->t;
+        m->clock = f->clock;
+    }
+    w->last = *m;
+    w->lines++;
+    return w;
+}
+
+static void count_rank(struct fl_job *j, int32_t rank, const struct fl_block *b, uint64_t line,
+                       const struct fl_mark *m)
+{
+    struct fl_rank *r = fl_places_rank(&j->places, rank, true);
+
+    if (!r)
+        return;
+    r->lines++;
+    if (m) {
+        r->last = *m;
+    } else {
+        r->last.seq = j->seq;
+        r->last.file = b->file;
+        r->last.line = line;
+    }
+    if (r->host < 0 && m && m->host >= 0)
+        r->host = m->host;
+}
+
+static bool frame_fits(const struct fl_job *j, const struct fl_rule *r, const struct fl_writer *w)
+{
+    if (r->phase == FL_WHEN_STARTUP && j->progress)
+        return false;
+    if (r->phase == FL_WHEN_RUNNING && !j->progress)
+        return false;
+    if (r->frame == FL_FRAME_ANY)
+        return true;
+    if (!w->tb_done)
+        return false;
+    return j->tracebacks[w->tb_done - 1].user == (r->frame == FL_FRAME_USER);
+}
+
+static bool refused(struct fl_job *j, const struct fl_rule *r, fl_str line)
+{
+    for (size_t i = 0; i < r->nnots; i++)
+        if (fl_regex_match(r->nots[i], j->scratch, line, NULL))
+            return true;
+    return false;
+}
+
+static bool beats(const struct fl_job *j, const struct fl_rule *a, const struct fl_rule *b)
+{
+    if (a->strength != b->strength)
+        return a->strength > b->strength;
+    if (a->role != b->role)
+        return a->role < b->role;
+    return j->rules->causes[a->cause].precedence > j->rules->causes[b->cause].precedence;
+}
+
+struct line_hits {
+    const struct fl_rule *best, *confirm;
+    struct fl_caps best_caps, confirm_caps;
+    uint32_t signs;
+    bool owned; /* by an advice or benign rule */
+};
+
+static void match_line(struct fl_job *j, const struct fl_candidate *c, size_t n, fl_str line,
+                       size_t message, const struct fl_writer *w, struct line_hits *out)
+{
+    struct fl_caps caps;
+
+    *out = (struct line_hits){0};
+    for (size_t i = 0; i < n; i++) {
+        uint32_t id = fl_engine_pattern_id(j->engine, c[i].pattern);
+        const struct fl_rule *r;
+        if (id >= FL_SIGN_ID) {
+            out->signs |= 1u << (id - FL_SIGN_ID);
+            continue;
+        }
+        r = &j->rules->rules[id];
+        if (r == out->best || r == out->confirm || !frame_fits(j, r, w) ||
+            !fl_match_confirm(j->matcher, j->scratch, c[i].pattern, line, message, &caps) ||
+            (r->nnots && refused(j, r, line)))
+            continue;
+        if (r->role == FL_ROLE_ADVICE || r->role == FL_ROLE_BENIGN) {
+            out->owned = true;
+        } else if (r->role == FL_ROLE_CONFIRM) {
+            if (!out->confirm || beats(j, r, out->confirm))
+                out->confirm = r, out->confirm_caps = caps;
+        } else if (!out->best || beats(j, r, out->best)) {
+            out->best = r, out->best_caps = caps;
+        }
+    }
+}
+
+static void follow_signs(struct fl_job *j, uint32_t signs, fl_str line, fl_str message,
+                         const struct fl_mark *m, bool failure)
+{
+    if (signs & 1u << FL_SIGN_PLACE)
+        fl_places_learn(j, m, message);
+    if (signs & 1u << FL_SIGN_METRIC && !failure)
+        fl_timeline_metric(j, message, line, m);
+    if (signs & 1u << FL_SIGN_WAIT)
+        fl_watchdog_line(j, message, m);
+    if (signs & 1u << FL_SIGN_TEARDOWN && !j->teardown[j->attempt].line)
+        j->teardown[j->attempt] = *m;
+    for (int k = FL_SIGN_CHECKPOINT; k < FL_SIGN_WAIT; k++)
+        if (signs & 1u << k)
+            fl_timeline_sign(j, k, message, line, m);
+}
+
+static bool outside(const struct fl_job *j, const struct fl_mark *m)
+{
+    if (m->t == FL_T_NONE || m->clock == FL_CLOCK_BOOT)
+        return false;
+    return m->t < j->opts->since_us || m->t > j->opts->until_us;
+}
+
+/* One line that is read in full. */
+static void read_line(struct fl_job *j, const struct fl_block *b, const struct fl_candidate *c,
+                      size_t n, fl_str line, uint64_t number)
+{
+    struct fl_prefix p;
+    struct line_hits hits;
+    struct fl_mark m;
+    struct fl_writer *w;
+    fl_str message;
+    enum fl_tb_part part;
+    uint32_t tb = 0;
+
+    fl_prefix_parse(line, &p);
+    message = fl_str_from(line, p.message);
+    w = mark_line(j, b, &p, number, &m);
+    if (!w)
+        return;
+    if (outside(j, &m)) {
+        j->left_out++;
+        return;
+    }
+    if (m.rank >= 0)
+        count_rank(j, m.rank, b, number, &m);
+    else if (m.task >= 0 && m.task > j->places.max_task)
+        j->places.max_task = m.task;
+    w->tb_done = 0;
+    part = fl_traceback_line(j, w, message, &m);
+    w = &j->writers[m.writer];
+    match_line(j, c, n, line, p.message, w, &hits);
+    tb = w->tb_done;
+    if (!hits.owned && hits.best)
+        fl_event_add(j, hits.best, line, &hits.best_caps, &m, tb);
+    if (!hits.owned && hits.confirm)
+        fl_event_add(j, hits.confirm, line, &hits.confirm_caps, &m, tb);
+    if (hits.signs && part != FL_TB_INSIDE)
+        follow_signs(j, hits.signs, line, message, &m, hits.best != NULL);
+    if (!j->last_line.line || m.seq >= j->last_line.seq)
+        j->last_line = m;
+    if (!j->first_line.line)
+        j->first_line = m;
+}
+
+static int read_block(struct fl_job *j, const struct fl_block *b, fl_err *err)
+{
+    const struct fl_candidate *c = NULL;
+    size_t n = 0, at = 0, next, lfs = 0, i = 0, k;
+    int r = fl_match_block(j->matcher, j->scratch, fl_str_n(b->data, b->len), &c, &n, err);
+
+    if (r)
+        return r;
+    for (; at < b->len; at = next, lfs++) {
+        const char *lf = memchr(b->data + at, '\n', b->len - at);
+        fl_str line = fl_str_n(b->data + at, (size_t)(lf - b->data) - at);
+        int32_t rank;
+        next = (size_t)(lf - b->data) + 1;
+        j->seq++;
+        for (k = i; k < n && c[k].at == at; k++)
+            ;
+        if (k > i || j->open_tracebacks) {
+            read_line(j, b, c + i, k - i, line, fl_block_line(b, at, lfs));
+        } else if (fl_prefix_peek_rank(line, &rank)) {
+            count_rank(j, rank, b, b->nshifts ? fl_block_line(b, at, lfs) : b->first_line + lfs,
+                       NULL);
+        }
+        i = k;
+        if (j->failed)
+            return fl_fail_nomem(err);
+    }
+    return FL_OK;
+}
+
+static void first_line_of(struct fl_job *j, const struct fl_block *b)
+{
+    struct fl_prefix p;
+    struct fl_mark m;
+    const char *lf = b->len ? memchr(b->data, '\n', b->len) : NULL;
+
+    if (!lf)
+        return;
+    fl_prefix_parse(fl_str_n(b->data, (size_t)(lf - b->data)), &p);
+    mark_line(j, b, &p, b->first_line, &m);
+    if (p.origin == FL_FROM_KERNEL)
+        j->files[b->file].kernel = true;
+    if (j->files[b->file].place.rank >= 0)
+        count_rank(j, j->files[b->file].place.rank, b, b->first_line, &m);
+}
+
+/* The last line of a block is always read, so that the end of a log has a time. */
+static void last_line_of(struct fl_job *j, const struct fl_block *b)
+{
+    const char *end, *start;
+    struct fl_prefix p;
+    struct fl_mark m;
+    size_t lfs = 0;
+
+    if (b->len < 2)
+        return;
+    end = b->data + b->len - 1;
+    for (start = end; start > b->data && start[-1] != '\n'; start--)
+        ;
+    fl_prefix_parse(fl_str_n(start, (size_t)(end - start)), &p);
+    for (const char *q = b->data; q < start && (q = memchr(q, '\n', (size_t)(start - q))); q++)
+        lfs++;
+    if (!mark_line(j, b, &p, fl_block_line(b, (size_t)(start - b->data), lfs), &m))
+        return;
+    if (!outside(j, &m) && m.seq >= j->last_line.seq)
+        j->last_line = m;
+}
+
+int fl_job_read(struct fl_job *j, fl_err *err)
+{
+    struct fl_block b;
+    int r;
+
+    while ((r = fl_reader_next(j->reader, &b, err)) > 0) {
+        if (!file_state(j, b.file))
+            return fl_fail_nomem(err);
+        if (b.first)
+            first_line_of(j, &b);
+        r = read_block(j, &b, err);
+        if (r)
+            return r;
+        last_line_of(j, &b);
+        if (j->failed)
+            return fl_fail_nomem(err);
+    }
+    if (r < 0)
+        return r;
+    for (size_t i = 0; i < j->nwriters; i++)
+        fl_traceback_close(j, &j->writers[i]);
+    return j->failed ? fl_fail_nomem(err) : FL_OK;
+}
+
+enum fl_order fl_mark_order(const struct fl_job *j, const struct fl_mark *a,
+                            const struct fl_mark *b)
+{
+    int64_t slack = 5 * US;
+    int64_t d;
+
+    (void)j;
+    if (a->file == b->file && a->writer == b->writer)
+        return a->line < b->line   ? FL_ORDER_BEFORE
+               : a->line > b->line ? FL_ORDER_AFTER
+                                   : FL_ORDER_UNKNOWN;
+    if (a->t != FL_T_NONE && b->t != FL_T_NONE && a->clock == b->clock &&
+        (a->clock != FL_CLOCK_BOOT || a->file == b->file)) {
+        if (a->host >= 0 && a->host == b->host && a->own_time && b->own_time)
+            slack = US / 2;
+        d = a->t - b->t;
+        if (d < -slack)
+            return FL_ORDER_BEFORE;
+        if (d > slack)
+            return FL_ORDER_AFTER;
+    }
+    if (a->file == b->file)
+        return a->line < b->line   ? FL_ORDER_BEFORE
+               : a->line > b->line ? FL_ORDER_AFTER
+                                   : FL_ORDER_UNKNOWN;
+    return FL_ORDER_UNKNOWN;
+}

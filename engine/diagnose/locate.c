@@ -1,0 +1,216 @@
+/*
+ * Whose fault: the rank, host and GPU to name, or nobody.
+ *
+ * The winning cause's hits accuse places. When they accuse one, or few of many, these are named.
+ * When every rank says the same, nobody is: a bad import fails on all ranks, and to cordon a node
+ * for it would be wrong. In between stands the first to fail: a hit clearly before the others (in
+ * time, or by the driver's own account) names its place alone.
+ *
+ * What a rank says of itself is completed from the maps of place.c: its host, its card. A card is
+ * named only for causes that belong to a card.
+ */
+#include "diagnose/arbitrate.h"
+
+#include "diagnose/timeline.h"
+
+#define US 1000000LL
+#define FEW 4
+
+struct place {
+    int32_t rank, host, gpu_index;
+    fl_str gpu;
+};
+
+struct places {
+    struct place v[64];
+    size_t n, all; /* kept; distinct in all */
+};
+
+static struct place place_of(const struct fl_job *j, const struct fl_hit *h)
+{
+    struct place p = {h->rank, h->host, h->gpu_index, h->gpu};
+    bool self = h->host == h->mark.host;
+
+    if (p.rank < 0 && self && h->host >= 0)
+        p.rank = fl_places_rank_of(j, &h->mark);
+    else if (p.rank < 0 && h->host < 0 && self)
+        p.rank = fl_places_rank_of(j, &h->mark);
+    if (p.host < 0 && p.rank >= 0) {
+        struct fl_mark m = {.rank = p.rank, .host = -1, .task = -1, .local_rank = -1, .pid = -1};
+        p.host = fl_places_host_of(j, &m);
+    }
+    if (p.host >= 0)
+        p.host = fl_places_real_host(&j->places, p.host);
+    if (p.gpu_index < 0)
+        p.gpu_index = fl_places_gpu_index(&j->places, p.host, p.gpu);
+    return p;
+}
+
+static bool same_place(const struct place *a, const struct place *b)
+{
+    return a->rank == b->rank && a->host == b->host && a->gpu_index == b->gpu_index &&
+           fl_str_eq(a->gpu, b->gpu);
+}
+
+static void add_place(struct places *ps, struct place p)
+{
+    if (p.rank < 0 && p.host < 0 && p.gpu_index < 0 && !p.gpu.n)
+        return;
+    for (size_t i = 0; i < ps->n; i++)
+        if (same_place(&ps->v[i], &p))
+            return;
+    ps->all++;
+    if (ps->n < sizeof(ps->v) / sizeof(*ps->v))
+        ps->v[ps->n++] = p;
+}
+
+/* The hit that is clearly first among all of the cause's, or NULL. */
+static const struct fl_hit *first_hit(const struct fl_job *j, const struct fl_candidate_cause *c)
+{
+    const struct fl_hit *first = NULL;
+    size_t others = 0, after = 0;
+
+    for (size_t e = 0; e < c->nevents; e++) {
+        if (c->events[e]->rule->role != c->best->rule->role)
+            continue;
+        for (size_t i = 0; i < c->events[e]->nhits; i++) {
+            const struct fl_hit *h = &c->events[e]->hits[i];
+            bool timed = h->begin != FL_T_NONE && first && first->begin != FL_T_NONE &&
+                         h->mark.clock == first->mark.clock &&
+                         (h->mark.clock != FL_CLOCK_BOOT || h->mark.file == first->mark.file);
+            if (!first ||
+                (timed ? h->begin < first->begin
+                       : h->mark.file == first->mark.file && h->mark.line < first->mark.line))
+                first = h;
+        }
+    }
+    for (size_t e = 0; e < c->nevents && first; e++)
+        for (size_t i = 0; i < c->events[e]->nhits; i++) {
+            const struct fl_hit *h = &c->events[e]->hits[i];
+            struct place p = place_of(j, h), q = place_of(j, first);
+            if (h == first || same_place(&p, &q))
+                continue;
+            others++;
+            if (h->mark.clock == first->mark.clock && h->begin != FL_T_NONE &&
+                first->begin != FL_T_NONE && h->begin > first->begin + US / 5)
+                after++;
+        }
+    return first && others == after ? first : NULL;
+}
+
+static void put_number(int32_t *v, size_t *n, int32_t x)
+{
+    if (x < 0)
+        return;
+    for (size_t i = 0; i < *n; i++)
+        if (v[i] == x)
+            return;
+    if (*n < FL_PLACES)
+        v[(*n)++] = x;
+}
+
+static void put_place(const struct fl_job *j, const struct place *p, bool card,
+                      struct fl_location *out)
+{
+    struct fl_rank *r;
+
+    put_number(out->ranks, &out->nranks, p->rank);
+    put_number(out->hosts, &out->nhosts, p->host);
+    if (!card)
+        return;
+    if (p->gpu.n) {
+        size_t i = 0;
+        while (i < out->ngpus && !fl_str_eq(out->gpus[i], p->gpu))
+            i++;
+        if (i == out->ngpus && i < FL_PLACES)
+            out->gpus[out->ngpus++] = p->gpu;
+    }
+    r = p->rank >= 0 ? fl_places_rank((struct fl_places *)(uintptr_t)&j->places, p->rank, false)
+                     : NULL;
+    if (p->gpu_index >= 0)
+        put_number(out->gpu_indices, &out->ngpu_indices, p->gpu_index);
+    else if (r && r->gpu_index >= 0)
+        put_number(out->gpu_indices, &out->ngpu_indices, r->gpu_index);
+    else if (r && r->local_rank >= 0)
+        put_number(out->gpu_indices, &out->ngpu_indices, r->local_rank);
+    if (!p->gpu.n && r && r->gpu.n && out->ngpus < FL_PLACES)
+        out->gpus[out->ngpus++] = r->gpu;
+}
+
+static bool card_cause(const char *id)
+{
+    return strncmp(id, "gpu.", 4) == 0 || strcmp(id, "fw.cuda_oom") == 0 ||
+           strcmp(id, "fw.hang") == 0;
+}
+
+static void suspects(struct fl_job *j, const struct fl_verdict *v, struct fl_location *out)
+{
+    for (size_t i = 0; i < v->waits.nsuspects && i < FEW; i++) {
+        struct fl_mark m = {
+            .rank = v->waits.suspects[i], .host = -1, .task = -1, .local_rank = -1, .pid = -1};
+        put_number(out->ranks, &out->nranks, v->waits.suspects[i]);
+        put_number(out->hosts, &out->nhosts, fl_places_host_of(j, &m));
+    }
+}
+
+/* Causes that a missing rank can explain, so that the watchdog arithmetic may name the place. */
+static bool missing_rank_cause(const char *id)
+{
+    return !strcmp(id, "fw.late_rank") || !strcmp(id, "net.nccl_timeout") ||
+           !strcmp(id, "fw.hang") || !strcmp(id, "fw.desync");
+}
+
+/* Hosts alone, when the accused are many ranks of few hosts. */
+static bool few_hosts(const struct fl_job *j, const struct places *ps, struct fl_location *out)
+{
+    int32_t hosts[FL_PLACES];
+    size_t n = 0;
+
+    for (size_t i = 0; i < ps->n; i++) {
+        if (ps->v[i].host < 0)
+            return false;
+        put_number(hosts, &n, ps->v[i].host);
+    }
+    if (n == 0 || n > 1 || ps->all > ps->n)
+        return false;
+    if (j->places.nhosts <= 1 && j->places.nodes <= 1)
+        return false;
+    out->hosts[0] = hosts[0];
+    out->nhosts = 1;
+    return true;
+}
+
+void fl_locate(struct fl_job *j, const struct fl_verdict *v, struct fl_location *out)
+{
+    const struct fl_candidate_cause *w = v->winner;
+    const struct fl_hit *first;
+    struct places ps = {.n = 0};
+    const char *id;
+    bool card;
+
+    *out = (struct fl_location){0};
+    if (!w)
+        return;
+    id = j->rules->causes[w->cause].id;
+    card = card_cause(id);
+    if (missing_rank_cause(id) && v->waits.nsuspects && v->waits.nsuspects <= FEW) {
+        suspects(j, v, out);
+        return;
+    }
+    if (!w->best)
+        return;
+    for (size_t i = 0; i < w->best->nhits; i++)
+        add_place(&ps, place_of(j, &w->best->hits[i]));
+    first = first_hit(j, w);
+    if (ps.all == 0 && first)
+        add_place(&ps, place_of(j, first));
+    if (ps.all <= 2 && ps.all > 0) {
+        for (size_t i = 0; i < ps.n; i++)
+            put_place(j, &ps.v[i], card, out);
+    } else if (first) {
+        struct place p = place_of(j, first);
+        put_place(j, &p, card, out);
+    } else {
+        few_hosts(j, &ps, out);
+    }
+}

@@ -1,0 +1,424 @@
+/*
+ * Places: hosts, ranks, GPUs, and which belongs to which.
+ *
+ * A line says "rank 25", or "local rank 1" and a host, or a pid, or a PCI address; an operator
+ * needs the host and the card. The maps between them are learnt from what jobs print at their start
+ * (NCCL communicators, launchers' tables, DeepSpeed, Lightning, nvidia-smi) and are only applied at
+ * the end, since the line that explains a number may come after it.
+ *
+ * A host has many names: "n12", "n12.cluster.local", an address. The first label joins the first
+ * two. An address stays itself unless a line gives both. The scheduler's form of a name is kept for
+ * the exclude list.
+ */
+#include "diagnose/job.h"
+
+#include <stdio.h>
+
+#include "base/alloc.h"
+#include "diagnose/place_parse.h"
+
+void fl_places_init(struct fl_places *p)
+{
+    *p = (struct fl_places){
+        .world_size = -1, .nodes = -1, .per_node = -1, .max_task = -1, .max_rank = -1};
+    fl_map_init(&p->host_of);
+    fl_map_init(&p->rank_of);
+    fl_map_init(&p->local_of);
+    fl_map_init(&p->pid_of);
+    fl_map_init(&p->gpu_of);
+}
+
+void fl_places_dispose(struct fl_places *p)
+{
+    if (!p)
+        return;
+    fl_free(p->hosts);
+    fl_free(p->ranks);
+    fl_map_dispose(&p->host_of);
+    fl_map_dispose(&p->rank_of);
+    fl_map_dispose(&p->local_of);
+    fl_map_dispose(&p->pid_of);
+    fl_map_dispose(&p->gpu_of);
+}
+
+static bool is_address(fl_str s)
+{
+    size_t dots = 0, colons = 0;
+
+    for (size_t i = 0; i < s.n; i++) {
+        char c = s.p[i];
+        if (c == '.')
+            dots++;
+        else if (c == ':')
+            colons++;
+        else if (!((c >= '0' && c <= '9') || (c >= 'a' && c <= 'f') || (c >= 'A' && c <= 'F') ||
+                   c == '%'))
+            return false;
+    }
+    return (dots == 3 && colons == 0) || colons >= 2;
+}
+
+static bool host_name(fl_str s)
+{
+    if (s.n == 0 || s.n > 253)
+        return false;
+    for (size_t i = 0; i < s.n; i++) {
+        char c = s.p[i];
+        if (!((c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') ||
+              c == '-' || c == '.' || c == '_' || c == ':' || c == '%'))
+            return false;
+    }
+    return true;
+}
+
+/* NCCL writes peers as "node29<45678>" or "10.0.0.3<45678>"; torch as "[node29]:29500". */
+static fl_str bare_host(fl_str s)
+{
+    ptrdiff_t at = fl_str_find_c(s, '<');
+
+    if (at > 0)
+        s = fl_str_sub(s, 0, (size_t)at);
+    if (s.n > 2 && s.p[0] == '[') {
+        at = fl_str_find_c(s, ']');
+        if (at > 1)
+            s = fl_str_sub(s, 1, (size_t)at - 1);
+    }
+    if (fl_str_starts(s, FL_S("::ffff:")))
+        s = fl_str_from(s, 7);
+    while (s.n && (s.p[s.n - 1] == '.' || s.p[s.n - 1] == ':'))
+        s.n--;
+    return s;
+}
+
+static fl_str first_label(fl_str name)
+{
+    ptrdiff_t dot = fl_str_find_c(name, '.');
+
+    return dot > 0 ? fl_str_sub(name, 0, (size_t)dot) : name;
+}
+
+int32_t fl_places_host(struct fl_places *p, fl_arena *a, fl_str name)
+{
+    uint32_t at = 0, other;
+    bool added = false;
+    fl_str label;
+
+    name = bare_host(fl_str_trim(name));
+    if (!host_name(name) || fl_str_eqz(name, "localhost") || fl_str_eqz(name, "127.0.0.1") ||
+        fl_str_eqz(name, "0.0.0.0") || fl_str_eqz(name, "::1"))
+        return -1;
+    if (p->nhosts >= FL_MAX_HOSTS) {
+        p->over = true;
+        return fl_map_get(&p->host_of, name, &at) ? (int32_t)at : -1;
+    }
+    if (fl_map_intern(&p->host_of, name, (uint32_t)p->nhosts, &at, &added))
+        return -1;
+    if (!added)
+        return (int32_t)at;
+    if (fl_grow((void **)&p->hosts, &p->hosts_cap, p->nhosts + 1, sizeof(*p->hosts)))
+        return -1;
+    p->hosts[p->nhosts] =
+        (struct fl_host){.name = fl_arena_str(a, name), .same_as = -1, .address = is_address(name)};
+    if (!p->hosts[p->nhosts].name.p)
+        return -1;
+    label = first_label(name);
+    if (!p->hosts[p->nhosts].address && label.n < name.n) {
+        if (fl_map_intern(&p->host_of, label, (uint32_t)p->nhosts, &other, &added) == FL_OK &&
+            !added)
+            p->hosts[p->nhosts].same_as = (int32_t)other;
+    }
+    return (int32_t)p->nhosts++;
+}
+
+int32_t fl_places_real_host(const struct fl_places *p, int32_t host)
+{
+    for (int i = 0; i < 4 && host >= 0 && p->hosts[host].same_as >= 0; i++)
+        host = p->hosts[host].same_as;
+    return host;
+}
+
+struct fl_rank *fl_places_rank(struct fl_places *p, int32_t rank, bool add)
+{
+    uint32_t at;
+    bool added = false;
+
+    if (rank < 0 || rank > FL_MAX_RANKS)
+        return NULL;
+    if (!add)
+        return fl_map_get(&p->rank_of, fl_str_n((const char *)&rank, sizeof(rank)), &at)
+                   ? &p->ranks[at]
+                   : NULL;
+    if (fl_map_intern(&p->rank_of, fl_str_n((const char *)&rank, sizeof(rank)), (uint32_t)p->nranks,
+                      &at, &added))
+        return NULL;
+    if (!added)
+        return at < p->nranks ? &p->ranks[at] : NULL;
+    if (fl_grow((void **)&p->ranks, &p->ranks_cap, p->nranks + 1, sizeof(*p->ranks)))
+        return NULL;
+    p->ranks[p->nranks] = (struct fl_rank){.rank = rank,
+                                           .host = -1,
+                                           .local_rank = -1,
+                                           .gpu_index = -1,
+                                           .last = {.t = FL_T_NONE, .rank = -1}};
+    if (rank > p->max_rank)
+        p->max_rank = rank;
+    return &p->ranks[p->nranks++];
+}
+
+/* ---- GPUs ---- */
+
+static bool hex(char c)
+{
+    return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'f') || (c >= 'A' && c <= 'F');
+}
+
+/* [dddd:]bb:dd[.f] */
+static bool pci_address(fl_str s, fl_str *domain, fl_str *bus, fl_str *device)
+{
+    ptrdiff_t dot = fl_str_rfind_c(s, '.');
+    fl_str part[3];
+    size_t n = 0;
+
+    if (dot > 0)
+        s = fl_str_sub(s, 0, (size_t)dot);
+    while (s.n && n < 3)
+        part[n++] = fl_str_cut(&s, ':');
+    if (s.n || n < 2 || part[n - 1].n != 2 || part[n - 2].n != 2)
+        return false;
+    for (size_t i = 0; i < n; i++)
+        for (size_t k = 0; k < part[i].n; k++)
+            if (!hex(part[i].p[k]))
+                return false;
+    *domain = n == 3 ? part[0] : FL_S("0000");
+    *bus = part[n - 2];
+    *device = part[n - 1];
+    return true;
+}
+
+fl_str fl_gpu_normal(fl_arena *a, fl_str gpu)
+{
+    fl_str domain, bus, device, out;
+    char text[24];
+    int n;
+
+    if (!pci_address(gpu, &domain, &bus, &device))
+        return fl_arena_str(a, fl_str_sub(gpu, 0, 64));
+    if (domain.n > 4)
+        domain = fl_str_from(domain, domain.n - 4);
+    n = snprintf(text, sizeof(text), "%.*s:%.*s:%.*s", FL_FMT(domain), FL_FMT(bus), FL_FMT(device));
+    out = fl_arena_str(a, fl_str_n(text, (size_t)n));
+    for (size_t i = 0; i < out.n && out.p; i++)
+        if (out.p[i] >= 'A' && out.p[i] <= 'F')
+            ((char *)(uintptr_t)out.p)[i] += 32;
+    return out;
+}
+
+static fl_str host_key(char key[48], int32_t host, fl_str what)
+{
+    int n = snprintf(key, 48, "%d/%.*s", host, FL_FMT(fl_str_sub(what, 0, 30)));
+
+    return fl_str_n(key, (size_t)n);
+}
+
+static void learn_gpu(struct fl_job *j, int32_t host, fl_str gpu, int32_t index)
+{
+    char key[48];
+    fl_str norm = fl_gpu_normal(&j->arena, gpu);
+
+    fl_map_set(&j->places.gpu_of, host_key(key, host, norm), (uint32_t)index);
+    fl_map_set(&j->places.gpu_of, host_key(key, -1, norm), (uint32_t)index);
+}
+
+int32_t fl_places_gpu_index(const struct fl_places *p, int32_t host, fl_str gpu)
+{
+    char key[48];
+    uint32_t at;
+
+    if (!gpu.n)
+        return -1;
+    if (host >= 0 && fl_map_get(&p->gpu_of, host_key(key, host, gpu), &at))
+        return (int32_t)at;
+    return fl_map_get(&p->gpu_of, host_key(key, -1, gpu), &at) ? (int32_t)at : -1;
+}
+
+/* ---- learning ---- */
+
+static void learn_local(struct fl_job *j, int32_t host, int64_t local, int32_t rank)
+{
+    char key[48], number[24];
+    int n = snprintf(number, sizeof(number), "%lld", (long long)local);
+
+    fl_map_set(&j->places.local_of, host_key(key, host, fl_str_n(number, (size_t)n)),
+               (uint32_t)rank);
+}
+
+static void learn_pid(struct fl_job *j, const struct fl_mark *m, int64_t pid, int32_t rank)
+{
+    char key[48], number[24];
+    int n = snprintf(number, sizeof(number), "%lld", (long long)pid);
+
+    if (pid > 0)
+        fl_map_set(&j->places.pid_of,
+                   host_key(key, m->host >= 0 ? m->host : -2 - (int32_t)m->file,
+                            fl_str_n(number, (size_t)n)),
+                   (uint32_t)rank);
+}
+
+static void learn_world(struct fl_job *j, int64_t n, bool sure)
+{
+    if (n < 1 || n > FL_MAX_RANKS)
+        return;
+    if (j->places.world_size < 0 || (sure && n > j->places.world_size))
+        j->places.world_size = (int32_t)n;
+}
+
+static void learn_rank(struct fl_job *j, const struct fl_fact *f, const struct fl_mark *m)
+{
+    struct fl_rank *r = fl_places_rank(&j->places, (int32_t)f->rank, true);
+    int32_t host = f->host.n ? fl_places_host(&j->places, &j->arena, f->host) : m->host;
+
+    if (!r)
+        return;
+    if (host >= 0)
+        r->host = host;
+    if (f->local_rank >= 0) {
+        r->local_rank = (int32_t)f->local_rank;
+        if (host >= 0)
+            learn_local(j, host, f->local_rank, r->rank);
+        learn_local(j, -2 - (int32_t)m->file, f->local_rank, r->rank);
+    }
+    if (f->gpu_index >= 0)
+        r->gpu_index = (int32_t)f->gpu_index;
+    if (f->gpu.n) {
+        r->gpu = fl_gpu_normal(&j->arena, f->gpu);
+        if (f->gpu_index >= 0)
+            learn_gpu(j, host, f->gpu, (int32_t)f->gpu_index);
+    }
+    learn_pid(j, m, f->pid >= 0 ? f->pid : m->pid, r->rank);
+    if (f->exit_code != INT32_MIN) {
+        r->exited = true;
+        r->exit_code = f->exit_code;
+    }
+}
+
+struct learner {
+    struct fl_job *j;
+    const struct fl_mark *m;
+};
+
+static void learn_fact(void *ctx, const struct fl_fact *f)
+{
+    struct fl_job *j = ((struct learner *)ctx)->j;
+    const struct fl_mark *m = ((struct learner *)ctx)->m;
+    int32_t host;
+
+    switch (f->kind) {
+    case FL_FACT_RANK:
+        learn_rank(j, f, m);
+        break;
+    case FL_FACT_WORLD:
+        learn_world(j, f->n, f->sure);
+        break;
+    case FL_FACT_GPU:
+        learn_gpu(j, m->host, f->gpu, (int32_t)f->gpu_index);
+        break;
+    case FL_FACT_NODES:
+        j->places.nodes = (int32_t)f->n;
+        break;
+    case FL_FACT_SCHEDULER_HOST:
+        host = fl_places_host(&j->places, &j->arena, f->host);
+        if (host >= 0)
+            j->places.hosts[host].scheduler = true;
+        break;
+    case FL_FACT_SAME_HOST:
+        host = fl_places_host(&j->places, &j->arena, f->host);
+        if (host >= 0) {
+            int32_t other = fl_places_host(&j->places, &j->arena, f->address);
+            if (other >= 0 &&
+                fl_places_real_host(&j->places, other) != fl_places_real_host(&j->places, host))
+                j->places.hosts[other].same_as = host;
+        }
+        break;
+    }
+}
+
+void fl_places_learn(struct fl_job *j, const struct fl_mark *m, fl_str message)
+{
+    struct learner l = {j, m};
+
+    fl_facts_parse(message, &j->table, learn_fact, &l);
+}
+
+/* ---- settling ---- */
+
+void fl_places_settle(struct fl_job *j)
+{
+    struct fl_places *p = &j->places;
+    int32_t tasks = p->max_task + 1;
+
+    /* srun -l numbers tasks; they are ranks when there is one a rank, or when nothing else is
+     * known to be a rank. */
+    p->tasks_are_ranks =
+        tasks > 0 &&
+        (p->world_size == tasks || (p->world_size < 0 && p->max_rank < tasks) ||
+         (p->world_size > 0 && tasks > p->nodes && p->nodes > 0 && tasks <= p->world_size));
+    if (p->tasks_are_ranks) {
+        for (size_t i = 0; i < j->nwriters; i++) {
+            const struct fl_mark *m = &j->writers[i].last;
+            struct fl_rank *r =
+                m->rank < 0 && m->task >= 0 ? fl_places_rank(p, m->task, true) : NULL;
+            if (r && r->last.seq <= m->seq) {
+                r->last = *m;
+                r->lines += j->writers[i].lines;
+                if (r->host < 0)
+                    r->host = m->host;
+            }
+        }
+    }
+    for (size_t i = 0; i < p->nranks; i++)
+        if (p->ranks[i].host >= 0)
+            p->hosts[fl_places_real_host(p, p->ranks[i].host)].ranks++;
+}
+
+int32_t fl_places_rank_of(const struct fl_job *j, const struct fl_mark *m)
+{
+    const struct fl_places *p = &j->places;
+    char key[48], number[24];
+    uint32_t at;
+    int n;
+
+    if (m->rank >= 0)
+        return m->rank;
+    if (m->task >= 0 && p->tasks_are_ranks)
+        return m->task;
+    if (m->local_rank >= 0) {
+        n = snprintf(number, sizeof(number), "%d", m->local_rank);
+        if (m->host >= 0 &&
+            fl_map_get(&p->local_of, host_key(key, m->host, fl_str_n(number, (size_t)n)), &at))
+            return (int32_t)at;
+        if (fl_map_get(&p->local_of,
+                       host_key(key, -2 - (int32_t)m->file, fl_str_n(number, (size_t)n)), &at))
+            return (int32_t)at;
+    }
+    if (m->pid > 0) {
+        n = snprintf(number, sizeof(number), "%lld", (long long)m->pid);
+        if (fl_map_get(&p->pid_of,
+                       host_key(key, m->host >= 0 ? m->host : -2 - (int32_t)m->file,
+                                fl_str_n(number, (size_t)n)),
+                       &at))
+            return (int32_t)at;
+    }
+    return -1;
+}
+
+int32_t fl_places_host_of(const struct fl_job *j, const struct fl_mark *m)
+{
+    int32_t rank;
+    struct fl_rank *r;
+
+    if (m->host >= 0)
+        return fl_places_real_host(&j->places, m->host);
+    rank = fl_places_rank_of(j, m);
+    r = rank >= 0 ? fl_places_rank((struct fl_places *)(uintptr_t)&j->places, rank, false) : NULL;
+    return r && r->host >= 0 ? fl_places_real_host(&j->places, r->host) : -1;
+}

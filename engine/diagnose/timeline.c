@@ -1,0 +1,302 @@
+/*
+ * The timeline: how far the job came, in which phase it was, and the points of its metrics.
+ *
+ * One series is kept for the job, not one a rank: the first rank to report a step makes the point,
+ * what others say of the same step fills gaps. A step that falls back far is a new beginning (a
+ * resume, or an append to the same file). Trainers that print step and loss on two lines (progress
+ * bar and dict, Composer's blocks) are joined here.
+ *
+ * When FL_MAX_POINTS is reached every second point of the older half goes, unless it is one with a
+ * NaN: what is looked for is at the end, and the past serves as the yardstick.
+ */
+#include "diagnose/timeline.h"
+
+#include <math.h>
+#include <stdio.h>
+
+#include "base/alloc.h"
+
+int fl_timeline_new(struct fl_job *j, fl_err *err)
+{
+    struct fl_timeline *t = fl_calloc(1, sizeof(*t));
+
+    if (!t)
+        return fl_fail_nomem(err);
+    t->first_step = t->last_step = t->total = t->saved_step = -1;
+    j->timeline = t;
+    return FL_OK;
+}
+
+void fl_timeline_free(struct fl_timeline *t)
+{
+    if (!t)
+        return;
+    for (size_t i = 0; i < t->n; i++)
+        fl_free((char *)(uintptr_t)t->points[i].text);
+    fl_free((char *)(uintptr_t)t->pending.text);
+    fl_free(t->points);
+    fl_free(t);
+}
+
+static void thin_out(struct fl_timeline *t)
+{
+    size_t half = t->n / 2, to = 0;
+
+    for (size_t i = 0; i < t->n; i++) {
+        struct fl_point *p = &t->points[i];
+        if (i < half && i % 2 && !p->m.loss_nan && !p->m.grad_nan) {
+            fl_free((char *)(uintptr_t)p->text);
+            continue;
+        }
+        t->points[to++] = *p;
+    }
+    t->n = to;
+}
+
+static struct fl_point *add_point(struct fl_job *j, const struct fl_metric *m, fl_str line,
+                                  const struct fl_mark *at)
+{
+    struct fl_timeline *t = j->timeline;
+    struct fl_point *p;
+
+    if (t->n >= FL_MAX_POINTS)
+        thin_out(t);
+    if (t->n >= FL_MAX_POINTS)
+        return NULL; /* nothing but NaN */
+    if (fl_grow((void **)&t->points, &t->cap, t->n + 1, sizeof(*t->points))) {
+        j->failed = FL_ENOMEM;
+        return NULL;
+    }
+    p = &t->points[t->n++];
+    *p = (struct fl_point){
+        .m = *m, .at = *at, .segment = t->segment, .text = fl_strdup_s(fl_str_sub(line, 0, 1200))};
+    if (!p->text)
+        j->failed = FL_ENOMEM;
+    return p;
+}
+
+/* What the second line says of a step that has a point already. */
+static void fill_point(struct fl_job *j, struct fl_point *p, const struct fl_metric *m, fl_str line,
+                       const struct fl_mark *at)
+{
+    bool told = !isnan(p->m.loss) || p->m.loss_nan;
+
+    if (!told && (!isnan(m->loss) || m->loss_nan)) {
+        char *text = fl_strdup_s(fl_str_sub(line, 0, 1200));
+        p->m.loss = m->loss;
+        p->m.loss_nan = m->loss_nan;
+        if (!text) {
+            j->failed = FL_ENOMEM;
+            return;
+        }
+        fl_free((char *)(uintptr_t)p->text);
+        p->text = text;
+        p->at = *at;
+    }
+    if (isnan(p->m.grad_norm) && !p->m.grad_nan) {
+        p->m.grad_norm = m->grad_norm;
+        p->m.grad_nan = m->grad_nan;
+    }
+    if (isnan(p->m.step_ms))
+        p->m.step_ms = m->step_ms;
+    if (isnan(p->m.rate))
+        p->m.rate = m->rate;
+    if (isnan(p->m.loss_scale))
+        p->m.loss_scale = m->loss_scale;
+    p->m.loss_absent = false;
+}
+
+static void take_progress(struct fl_job *j, int64_t step, const struct fl_mark *at)
+{
+    struct fl_timeline *t = j->timeline;
+
+    j->progress++;
+    t->last_progress = *at;
+    t->after_progress = 0;
+    if (step >= 0) {
+        if (t->first_step < 0)
+            t->first_step = step;
+        t->last_step = step;
+    }
+    if (at->own_time && t->last_time != at->t) {
+        if (t->last_time != 0 && t->ngaps < FL_GAPS && at->t > t->last_time)
+            t->gaps[t->ngaps++] = at->t - t->last_time;
+        t->last_time = at->t;
+    }
+}
+
+static void rank_step(struct fl_job *j, const struct fl_mark *at)
+{
+    struct fl_rank *r = at->rank >= 0 ? fl_places_rank(&j->places, at->rank, true) : NULL;
+
+    if (r)
+        r->progress_seq = at->seq;
+}
+
+void fl_timeline_metric(struct fl_job *j, fl_str message, fl_str line, const struct fl_mark *at)
+{
+    struct fl_timeline *t = j->timeline;
+    struct fl_point *last = t->n ? &t->points[t->n - 1] : NULL;
+    struct fl_metric m;
+
+    if (!fl_metric_parse(message, &m))
+        return;
+    rank_step(j, at);
+    if (m.total > 0 && (!m.bar || t->total < 0))
+        t->total = m.total;
+    if (m.eval) {
+        t->last_eval = *at;
+        t->eval_nan = m.loss_nan;
+        if (!isnan(m.loss) || m.loss_nan) {
+            fl_free((char *)(uintptr_t)t->pending.text);
+            t->pending = (struct fl_point){
+                .m = m, .at = *at, .text = fl_strdup_s(fl_str_sub(line, 0, 1200))};
+        }
+        return;
+    }
+    if (m.step < 0) { /* a loss alone: belongs to the step told before */
+        if (last && isnan(last->m.loss) && !last->m.loss_nan && at->seq - last->at.seq < 200)
+            fill_point(j, last, &m, line, at);
+        else if (last && at->seq - last->at.seq < 40 && !isnan(last->m.loss) &&
+                 fl_str_has(message, FL_S("Train ")))
+            fill_point(j, last, &m, line, at);
+        else {
+            m.step = last ? last->m.step : -1;
+            add_point(j, &m, line, at);
+            take_progress(j, -1, at);
+        }
+        return;
+    }
+    if (last && m.step == last->m.step && last->segment == t->segment) {
+        fill_point(j, last, &m, line, at);
+        return;
+    }
+    if (t->last_step >= 0 && m.step < t->last_step) {
+        if (m.step + 1 + t->last_step / 50 >= t->last_step || m.bar ||
+            at->writer != last->at.writer)
+            return; /* another rank, a little behind; or an inner bar */
+        t->segment++;
+        t->restart_from = t->last_step;
+        t->restart_at = *at;
+        t->restart_step = m.step;
+    }
+    add_point(j, &m, line, at);
+    take_progress(j, m.step, at);
+}
+
+/* "... to /path/x", "... iteration 1200", "global_step1200", "checkpoint-1200" */
+static void note_checkpoint(struct fl_job *j, fl_str message, bool done)
+{
+    struct fl_timeline *t = j->timeline;
+    static const char *const words[] = {"iteration", "step",         "checkpoint-", "global_step",
+                                        "iter_",     "batch count:", "step_",       "step="};
+    int64_t step = -1;
+    ptrdiff_t at;
+    uint64_t v;
+
+    for (size_t i = 0; i < sizeof(words) / sizeof(*words) && step < 0; i++) {
+        fl_str rest = message;
+        while (step < 0 && (at = fl_str_find(rest, fl_str_c(words[i]))) >= 0) {
+            size_t q = (size_t)at + strlen(words[i]);
+            while (q < rest.n && (rest.p[q] == ' ' || rest.p[q] == ':' || rest.p[q] == '='))
+                q++;
+            rest = fl_str_from(rest, q);
+            if (fl_str_u64(rest, INT64_MAX, &v))
+                step = (int64_t)v;
+        }
+    }
+    if (step < 0)
+        step = t->last_step;
+    if (!done) {
+        t->saving_step = step;
+        return;
+    }
+    t->saved_step = step;
+    if (t->nsaved < FL_SAVED)
+        t->nsaved++;
+    memmove(t->saved + 1, t->saved, (FL_SAVED - 1) * sizeof(*t->saved));
+    t->saved[0].step = step;
+    t->saved[0].path = "";
+    at = fl_str_find_c(message, '/');
+    if (at >= 0) {
+        size_t n = 0;
+        fl_str path;
+        while (at > 0 && !strchr(" '\"`=(", message.p[at - 1]))
+            at--;
+        path = fl_str_from(message, (size_t)at);
+        while (n < path.n && !strchr(" '\"`,)]", path.p[n]))
+            n++;
+        t->saved[0].path = fl_arena_z(&j->arena, fl_str_sub(path, 0, n < 400 ? n : 400));
+        if (!t->saved[0].path)
+            t->saved[0].path = "";
+    }
+}
+
+void fl_timeline_sign(struct fl_job *j, int kind, fl_str message, fl_str line,
+                      const struct fl_mark *m)
+{
+    struct fl_timeline *t = j->timeline;
+
+    t->sign[kind] = *m;
+    t->signs[kind]++;
+    switch (kind) {
+    case FL_SIGN_CHECKPOINT:
+        note_checkpoint(j, message, false);
+        break;
+    case FL_SIGN_SAVED:
+        note_checkpoint(j, message, true);
+        break;
+    case FL_SIGN_END:
+        if (t->nends < FL_ENDS) {
+            t->ends[t->nends].at = *m;
+            t->ends[t->nends++].text = fl_arena_z(&j->arena, fl_str_sub(line, 0, 1200));
+        } else {
+            t->ends[FL_ENDS - 1].at = *m;
+            t->ends[FL_ENDS - 1].text = fl_arena_z(&j->arena, fl_str_sub(line, 0, 1200));
+        }
+        break;
+    case FL_SIGN_ATTEMPT:
+        if (j->progress != t->attempt_progress || t->signs[kind] == 1 ||
+            m->seq - t->attempt_seq > 50) {
+            if (j->attempt + 1 < 64) {
+                j->attempt++;
+                j->attempt_first[j->attempt] = *m;
+            }
+        }
+        t->attempt_progress = j->progress;
+        t->attempt_seq = m->seq;
+        break;
+    default:
+        break;
+    }
+}
+
+static bool later(const struct fl_mark *a, const struct fl_mark *b)
+{
+    return a->line && (!b->line || a->seq > b->seq);
+}
+
+enum fl_phase fl_timeline_phase(const struct fl_job *j, uint64_t before_seq)
+{
+    const struct fl_timeline *t = j->timeline;
+    const struct fl_mark *p = &t->last_progress;
+
+    if (t->nends && later(&t->ends[t->nends - 1].at, p) &&
+        t->ends[t->nends - 1].at.seq < before_seq)
+        return FL_PHASE_SHUTDOWN;
+    if (t->sign[FL_SIGN_CHECKPOINT].seq < before_seq && later(&t->sign[FL_SIGN_CHECKPOINT], p) &&
+        !later(&t->sign[FL_SIGN_SAVED], &t->sign[FL_SIGN_CHECKPOINT]))
+        return FL_PHASE_CHECKPOINT;
+    if (t->sign[FL_SIGN_EVAL].seq < before_seq && later(&t->sign[FL_SIGN_EVAL], p))
+        return FL_PHASE_EVALUATION;
+    return j->progress ? FL_PHASE_ITERATING : FL_PHASE_STARTUP;
+}
+
+bool fl_timeline_finished(const struct fl_job *j)
+{
+    const struct fl_timeline *t = j->timeline;
+
+    if (t->nends && later(&t->ends[t->nends - 1].at, &t->last_progress))
+        return true;
+    return t->total > 0 && t->last_step >= 0 && t->last_step >= t->total - 1;
+}

@@ -1,0 +1,52 @@
+#ifndef FL_DIAGNOSE_TIMELINE_H
+#define FL_DIAGNOSE_TIMELINE_H
+/*
+ * The timeline's state, shared by timeline.c (which fills it), course.c (which reads its numbers)
+ * and the report. See job.h for what the other parts may call.
+ */
+#include "diagnose/job.h"
+#include "diagnose/signs.h"
+
+#define FL_GAPS 4096
+#define FL_SAVED 16
+#define FL_ENDS 4
+
+struct fl_timeline {
+    struct fl_point *points; /* owned, as are their texts */
+    size_t n, cap;
+    uint16_t segment; /* steps fell back so many times */
+    int64_t first_step, last_step, total, saved_step, saving_step;
+    int64_t restart_from, restart_step; /* of the latest fall-back */
+    struct fl_mark restart_at;
+    struct fl_mark last_progress, last_eval;
+    bool eval_nan;
+    struct fl_point pending; /* latest evaluation; text owned */
+    uint64_t after_progress;
+    int64_t last_time;     /* us of the latest timed point, 0 none */
+    int64_t gaps[FL_GAPS]; /* us between timed points */
+    size_t ngaps;
+    struct fl_mark sign[FL_SIGNS];
+    uint64_t signs[FL_SIGNS];
+    struct {
+        int64_t step;
+        const char *path;
+    } saved[FL_SAVED]; /* newest first */
+    size_t nsaved;
+    struct {
+        struct fl_mark at;
+        const char *text;
+    } ends[FL_ENDS];
+    size_t nends;
+    uint32_t attempt_progress;
+    uint64_t attempt_seq;
+};
+
+enum fl_phase fl_timeline_phase(const struct fl_job *j, uint64_t before_seq);
+/* The job said that it is done, or reached its last step. */
+bool fl_timeline_finished(const struct fl_job *j);
+/* Median time between timed metric lines, us; 0 unknown. */
+int64_t fl_course_interval(const struct fl_job *j);
+/* How long nothing had progressed at `until`, us; 0 when that is not out of the ordinary. */
+int64_t fl_course_stall(const struct fl_job *j, const struct fl_mark *until);
+
+#endif

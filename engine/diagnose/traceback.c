@@ -1,0 +1,252 @@
+/*
+ * Python tracebacks: each one event, whatever stands between its lines.
+ *
+ * A traceback belongs to a writer, so the tracebacks of ranks that print line by line into one
+ * stream do not mix as long as a prefix tells them apart. Without a prefix they do mix; then the
+ * last frame before an exception line counts, which is right whenever the ranks failed alike.
+ *
+ * Kept are the exception's type and message and the innermost frame, nothing else: the text of a
+ * traceback is in the log. A chain ("direct cause", "during handling") numbers its blocks, and the
+ * first is the origin. Two forms turn that round, since their wrapper is printed first: "Original
+ * Traceback" of a data loader worker and "-- Process N terminated with the following error".
+ *
+ * Refused on purpose: guessing an exception from a line that stands in no traceback. Rules do that.
+ */
+#include "diagnose/job.h"
+
+#include "base/alloc.h"
+
+#define STRANGERS 80 /* lines of another kind that may stand inside a traceback */
+#define LINES 1500
+
+struct fl_tb_open {
+    struct fl_traceback tb;
+    unsigned lines, strangers;
+    bool frames; /* a frame has been seen */
+};
+
+static const char *const library_paths[] = {"site-packages/",
+                                            "dist-packages/",
+                                            "/lib/python",
+                                            "<frozen ",
+                                            "/megatron/",
+                                            "/deepspeed/",
+                                            "/fairseq/",
+                                            "/metaseq/",
+                                            "/internlm/",
+                                            "/internevo/",
+                                            "/nemo/",
+                                            "/torchtitan/",
+                                            "/composer/",
+                                            "/llmfoundry/",
+                                            "/colossalai/",
+                                            "/src/transformers/",
+                                            "/lightning/",
+                                            "/pytorch_lightning/",
+                                            "/src/accelerate/",
+                                            "/apex/",
+                                            "/torch_npu/",
+                                            "/mindspeed/",
+                                            "/transformer_engine/"};
+
+static bool library_frame(fl_str file)
+{
+    for (size_t i = 0; i < sizeof(library_paths) / sizeof(*library_paths); i++)
+        if (fl_str_has(file, fl_str_c(library_paths[i])))
+            return true;
+    return fl_str_starts(file, FL_S("torch/")) || fl_str_starts(file, FL_S("<"));
+}
+
+/* The launcher's own exceptions: they say that somebody failed, not why. */
+static bool launcher_type(fl_str type)
+{
+    static const char *const names[] = {"ChildFailedError", "SignalException",
+                                        "ProcessExitedException", "ProcessRaisedException"};
+
+    for (size_t i = 0; i < sizeof(names) / sizeof(*names); i++)
+        if (fl_str_ends(type, fl_str_c(names[i])))
+            return true;
+    return false;
+}
+
+static bool word_char(char c)
+{
+    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_' ||
+           c == '.';
+}
+
+/* "module.Type: message" or "module.Type"; the type's name begins with a capital, or the module is
+ * named and the name speaks of an error ("socket.timeout", "struct.error"). */
+static bool exception_line(fl_str s, fl_str *type, fl_str *message)
+{
+    size_t n = 0;
+    ptrdiff_t dot;
+    fl_str name;
+
+    while (n < s.n && n < 200 && word_char(s.p[n]))
+        n++;
+    if (n < 3 || (s.p[0] >= '0' && s.p[0] <= '9') || s.p[n - 1] == '.')
+        return false;
+    if (n < s.n && s.p[n] != ':')
+        return false;
+    if (n + 1 < s.n && s.p[n + 1] != ' ')
+        return false;
+    *type = fl_str_sub(s, 0, n);
+    dot = fl_str_rfind_c(*type, '.');
+    name = fl_str_from(*type, dot < 0 ? 0 : (size_t)dot + 1);
+    if (name.n == 0)
+        return false;
+    if (!(name.p[0] >= 'A' && name.p[0] <= 'Z') &&
+        (dot < 0 || !(fl_str_has(name, FL_S("error")) || fl_str_has(name, FL_S("timeout")) ||
+                      fl_str_has(name, FL_S("exception")))))
+        return false;
+    *message = fl_str_trim(fl_str_from(s, n + 1));
+    return true;
+}
+
+/* `File "x.py", line 12, in f` */
+static bool frame_line(struct fl_job *j, fl_str s, struct fl_traceback *tb)
+{
+    ptrdiff_t quote, in;
+    fl_str rest;
+
+    if (!fl_str_starts(s, FL_S("File \"")))
+        return false;
+    rest = fl_str_from(s, 6);
+    quote = fl_str_find_c(rest, '"');
+    if (quote < 0 || !fl_str_starts(fl_str_from(rest, (size_t)quote), FL_S("\", line ")))
+        return false;
+    tb->file =
+        fl_arena_str(&j->arena, fl_str_sub(rest, 0, (size_t)quote < 512 ? (size_t)quote : 512));
+    rest = fl_str_from(rest, (size_t)quote + 8);
+    tb->file_line = 0;
+    fl_str_u64(rest, UINT32_MAX, &tb->file_line);
+    in = fl_str_find(rest, FL_S(", in "));
+    tb->function =
+        in < 0 ? FL_S("") : fl_arena_str(&j->arena, fl_str_sub(rest, (size_t)in + 5, 120));
+    tb->user = !library_frame(tb->file);
+    return true;
+}
+
+static void open_traceback(struct fl_job *j, struct fl_writer *w, fl_str message,
+                           const struct fl_mark *m)
+{
+    struct fl_tb_open *o = w->tb;
+
+    if (!o) {
+        o = fl_calloc(1, sizeof(*o));
+        if (!o) {
+            j->failed = FL_ENOMEM;
+            return;
+        }
+        w->tb = o;
+        j->open_tracebacks++;
+    }
+    *o = (struct fl_tb_open){.tb = {.first = *m}};
+    o->tb.wrapped = fl_str_has(message, FL_S("Original Traceback")) || w->inner;
+    if (w->connector || o->tb.wrapped) {
+        o->tb.chain = w->chain;
+        o->tb.position = o->tb.wrapped ? 0 : (uint16_t)(w->position + 1);
+    }
+    if (!o->tb.chain)
+        o->tb.chain = ++j->chains;
+    w->connector = w->inner = false;
+}
+
+/* The wrapper that was printed before its origin moves behind it in the chain. */
+static void demote_wrapper(struct fl_job *j, uint32_t chain)
+{
+    for (size_t i = j->ntracebacks; i-- > 0 && j->ntracebacks - i < 64;)
+        if (j->tracebacks[i].chain == chain && j->tracebacks[i].position < UINT16_MAX)
+            j->tracebacks[i].position++;
+}
+
+static void drop(struct fl_job *j, struct fl_writer *w)
+{
+    fl_free(w->tb);
+    w->tb = NULL;
+    j->open_tracebacks--;
+}
+
+static void end_traceback(struct fl_job *j, struct fl_writer *w, fl_str type, fl_str message,
+                          const struct fl_mark *m)
+{
+    struct fl_traceback tb = w->tb->tb;
+
+    drop(j, w);
+    w->chain = tb.chain;
+    w->position = tb.position;
+    if (j->ntracebacks >= FL_MAX_TRACEBACKS)
+        return;
+    if (fl_grow((void **)&j->tracebacks, &j->tracebacks_cap, j->ntracebacks + 1,
+                sizeof(*j->tracebacks))) {
+        j->failed = FL_ENOMEM;
+        return;
+    }
+    if (tb.wrapped)
+        demote_wrapper(j, tb.chain);
+    tb.last = *m;
+    tb.type = fl_arena_str(&j->arena, type);
+    tb.message = fl_arena_str(&j->arena, fl_str_sub(message, 0, 512));
+    tb.torchrun = launcher_type(type);
+    j->tracebacks[j->ntracebacks++] = tb;
+    w->tb_done = (uint32_t)j->ntracebacks;
+}
+
+void fl_traceback_close(struct fl_job *j, struct fl_writer *w)
+{
+    if (w->tb)
+        drop(j, w);
+}
+
+/* Exception groups draw a frame of '|' and '+' on the left. */
+static fl_str without_border(fl_str s)
+{
+    fl_str t = fl_str_trim(s);
+
+    while (t.n && (t.p[0] == '|' || (t.p[0] == '+' && t.n > 1 && t.p[1] == ' ')))
+        t = fl_str_trim(fl_str_from(t, 1));
+    return t;
+}
+
+enum fl_tb_part fl_traceback_line(struct fl_job *j, struct fl_writer *w, fl_str message,
+                                  const struct fl_mark *m)
+{
+    fl_str t = without_border(message), type, text;
+    struct fl_tb_open *o = w->tb;
+
+    if (fl_str_find(fl_str_sub(t, 0, 400), FL_S("Traceback (most recent call last)")) >= 0) {
+        open_traceback(j, w, t, m);
+        return FL_TB_INSIDE;
+    }
+    if (fl_str_starts(t, FL_S("The above exception was the direct cause")) ||
+        fl_str_starts(t, FL_S("During handling of the above exception"))) {
+        w->connector = true;
+        return FL_TB_INSIDE;
+    }
+    if (fl_str_starts(t, FL_S("-- Process ")) &&
+        fl_str_has(t, FL_S("terminated with the following error"))) {
+        w->inner = true;
+        return FL_TB_INSIDE;
+    }
+    if (!o)
+        return FL_TB_NONE;
+    if (++o->lines > LINES) {
+        drop(j, w);
+        return FL_TB_NONE;
+    }
+    if (frame_line(j, t, &o->tb)) {
+        o->frames = true;
+        return FL_TB_INSIDE;
+    }
+    if (t.n == 0 || (message.n && (message.p[0] == ' ' || message.p[0] == '\t') && o->frames &&
+                     t.p == fl_str_trim(message).p))
+        return FL_TB_INSIDE;
+    if (exception_line(t, &type, &text)) {
+        end_traceback(j, w, type, text, m);
+        return FL_TB_END;
+    }
+    if (++o->strangers > STRANGERS)
+        drop(j, w);
+    return FL_TB_NONE;
+}

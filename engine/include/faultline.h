@@ -1,0 +1,288 @@
+#ifndef FAULTLINE_H
+#define FAULTLINE_H
+/*
+ * Faultline: why did the training job die, who must act, and what should the restart do next.
+ *
+ * The only installed header. Rules of the whole interface:
+ *   - A fallible function returns 0 on success, or a negative code of enum fl_error_code; its last
+ *     parameter is `fl_err *err` (may be NULL), untouched on success. Outputs are untouched on
+ *     failure.
+ *   - A pointer through an `out` parameter is owned by the caller and freed with the function named
+ *     beside it; a pointer returned, or inside a report, is borrowed and dies with its parent.
+ *   - free functions take NULL.
+ *   - The library never prints and never exits. It reads files, and writes only below
+ *     fl_engine_opts.cache_dir.
+ *   - An engine is immutable and may be used by several threads at once; a diagnosis belongs to
+ * one.
+ *   - Strings are NUL-terminated bytes. What comes from a log is not valid UTF-8 in general and may
+ *     hold control bytes: use fl_printable() before showing it.
+ */
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+#ifndef FL_ERR_DEFINED
+#define FL_ERR_DEFINED
+typedef struct fl_err {
+    int code;      /* negative, enum fl_error_code */
+    char msg[600]; /* one printable sentence: the input, the cause, the next step */
+} fl_err;
+#endif
+
+enum fl_error_code {
+    FL_ERROR_MEMORY = -1,
+    FL_ERROR_IO = -2,
+    FL_ERROR_USAGE = -3,
+    FL_ERROR_INPUT = -4,   /* an input cannot be read */
+    FL_ERROR_RULES = -5,   /* a rule, taxonomy or policy file is wrong; the message has file:line */
+    FL_ERROR_BACKEND = -6, /* a needed backend failed */
+    FL_ERROR_LIMIT = -7,
+    FL_ERROR_NOT_FOUND = -8,
+    FL_ERROR_BUG = -9
+};
+
+const char *fl_version(void);
+
+/* ---- engine: rules, compiled ---- */
+
+typedef struct fl_engine fl_engine;
+
+struct fl_engine_opts {
+    const char *const *rule_dirs;   /* each with failures/, and in the first taxonomy and policy */
+    size_t nrule_dirs;              /* 0: the shipped rules, found by fl_data_dir() */
+    const char *cache_dir;          /* for the compiled patterns; NULL: none is kept */
+    bool pcre2_only;                /* scan with PCRE2 alone: slower, the same answers */
+    int64_t (*clock_ms)(void *ctx); /* monotonic; NULL: the system's */
+    void *clock_ctx;
+};
+
+/* FL_ERROR_RULES, FL_ERROR_INPUT, FL_ERROR_MEMORY. Free with fl_engine_free. */
+int fl_engine_open(const struct fl_engine_opts *opts, fl_engine **out, fl_err *err);
+void fl_engine_free(fl_engine *e);
+const char *fl_engine_rules_version(const fl_engine *e); /* a hash of all rule files */
+const char *fl_engine_scanner(const fl_engine *e);       /* "vectorscan 5.4.9" or "pcre2 10.42" */
+const char *fl_engine_cache_note(const fl_engine *e);    /* NULL, or why the cache was not used */
+/* Folder with rules/ beside the program: build tree, then installed. Writes at most `cap` bytes
+ * with the NUL. FL_ERROR_NOT_FOUND when there is none. $FAULTLINE_DATA overrides. */
+int fl_data_dir(char *out, size_t cap, fl_err *err);
+
+/* ---- configuration ---- */
+
+struct fl_config {                /* one file; what it does not say is NULL, 0 or false */
+    const char *const *rule_dirs; /* `rules`: folders added to the shipped ones */
+    size_t nrule_dirs;
+    const char *cache_dir; /* `cache`: a folder */
+    bool no_cache;         /* `cache: false` */
+    const char *color;     /* `color`: auto, always or never */
+};
+
+/* Reads one configuration file. Folders that are not absolute are taken from the file's own
+ * folder. FL_ERROR_INPUT when it cannot be read or is wrong (the message has file:line),
+ * FL_ERROR_MEMORY. Free with fl_config_free. */
+int fl_config_load(const char *path, struct fl_config **out, fl_err *err);
+void fl_config_free(struct fl_config *c);
+
+/* ---- diagnosis ---- */
+
+struct fl_place {     /* a line of the input */
+    const char *file; /* NULL: none */
+    uint64_t line;    /* 1-based */
+};
+
+struct fl_evidence {
+    struct fl_place at;
+    const char *text; /* the line as it stands, leading blanks kept, ANSI codes and CR removed */
+    const char *role; /* root, symptom, confirm, progress */
+    const char *cause;
+    int32_t rank; /* -1: unknown */
+    const char *host, *gpu,
+        *time; /* NULL: unknown; time as ISO 8601, zone only if the log had one */
+    uint32_t match_at, match_len; /* bytes of `text` that matched; match_len 0: unknown */
+};
+
+struct fl_follow_on {
+    const char *cause;
+    uint64_t count;
+    uint32_t rank_count;
+    struct fl_place first;
+};
+
+struct fl_alternative {
+    const char *id, *why;
+    double confidence;
+};
+
+struct fl_attempt {
+    uint32_t number;
+    struct fl_place first, last;
+    const char *cause; /* what this attempt alone would be called; NULL: no failure in it */
+};
+
+struct fl_input_file {
+    const char *name;
+    uint64_t bytes, lines;
+    const char *note; /* NULL, or what was wrong with it */
+};
+
+struct fl_report {
+    const char *outcome; /* "diagnosed", "unknown", "healthy" */
+    struct {
+        const char *id, *class_name, *title;
+        double confidence;      /* 0..1 */
+        const char *decided_by; /* rule, timeline, neighbours, llm, none */
+        const char *rule;       /* NULL when none */
+        const char *summary;
+    } cause;
+    const struct fl_evidence *evidence; /* the decisive lines first */
+    size_t nevidence;
+    struct {
+        const int32_t *ranks;
+        size_t nranks;
+        const char *const *hosts;
+        size_t nhosts;
+        const char *const *gpus; /* PCI addresses or UUIDs */
+        size_t ngpus;
+        const int32_t *gpu_indices;
+        size_t ngpu_indices;
+    } location;
+    const struct fl_follow_on *follow_on;
+    size_t nfollow_on;
+    const struct fl_alternative *alternatives;
+    size_t nalternatives;
+    const char *const *reasons;
+    size_t nreasons;
+    struct {
+        const char *id, *decision, *why, *advice;
+        int exit_code; /* for --exit-decision */
+        const char *const *exclude_hosts;
+        size_t nexclude_hosts;
+        int64_t resume_step; /* -1: none */
+        const char *checkpoint;
+        int64_t skip_from, skip_to; /* -1: none */
+    } action;
+    struct {
+        const char *phase; /* startup, iterating, checkpoint, evaluation, shutdown; NULL: unknown */
+        int64_t first_step, last_step, last_healthy_step, total_steps; /* -1: unknown */
+        struct fl_place last_progress;
+        const char *last_progress_time;
+        const char *const *notes; /* what the numbers show, one sentence each */
+        size_t nnotes;
+    } timeline;
+    const struct fl_attempt *attempts;
+    size_t nattempts;
+    struct {
+        const struct fl_input_file *files;
+        size_t nfiles;
+        uint64_t bytes, lines;
+        const char *const *skipped; /* "name: why" */
+        size_t nskipped;
+        int32_t ranks_seen, world_size, hosts_seen; /* -1: unknown */
+        uint64_t cut_lines;
+    } input;
+    const char *rules_version, *version;
+    int64_t elapsed_ms;
+};
+
+typedef struct fl_diagnosis fl_diagnosis;
+
+struct fl_diagnose_opts {
+    const char *const *paths; /* files, folders, "-"; together one job */
+    size_t npaths;
+    int64_t since_us, until_us; /* lines outside are left out where they carry a full time; wall
+                                   time as the log prints it, us since 1970; INT64_MIN, INT64_MAX:
+                                   no bound */
+    void (*progress)(void *ctx, uint64_t done, uint64_t total); /* bytes; total 0: unknown */
+    void *progress_ctx;
+};
+#define FL_DIAGNOSE_OPTS_INIT                                                                      \
+    {                                                                                              \
+        .since_us = INT64_MIN, .until_us = INT64_MAX                                               \
+    }
+
+/* FL_ERROR_INPUT when a named input cannot be read. Memory does not grow with the input. */
+int fl_diagnose(const fl_engine *e, const struct fl_diagnose_opts *opts, fl_diagnosis **out,
+                fl_err *err);
+void fl_diagnosis_free(fl_diagnosis *d);
+const struct fl_report *fl_diagnosis_report(const fl_diagnosis *d);
+/* The report as one JSON object of schema faultline.diagnosis/1 (share/faultline/schema). The text
+ * is owned by the caller: fl_text_free. */
+int fl_report_json(const struct fl_report *r, bool indented, char **out, fl_err *err);
+void fl_text_free(char *text);
+/* Escapes control bytes, invalid UTF-8 and bidirectional marks; at most cap bytes with the NUL.
+ * Returns the bytes of `text` used. */
+size_t fl_printable(const char *text, char *out, size_t cap);
+
+/* Reads a point in time such as 2026-03-01T02:03:04 or 2026-03-01; false when it is none. */
+bool fl_time_from_text(const char *text, int64_t *us);
+
+/* ---- rules, as people see them ---- */
+
+struct fl_rule_info {
+    const char *id, *cause, *role, *maturity, *class_name, *file, *summary, *source, *title;
+    unsigned line;
+    int strength;
+    const char *const *patterns;
+    size_t npatterns;
+    const char *const *hits;
+    size_t nhits;
+    const char *const *misses;
+    size_t nmisses;
+    bool icase;
+};
+
+size_t fl_engine_rules(const fl_engine *e);
+/* Borrowed from the engine; i < fl_engine_rules(). */
+const struct fl_rule_info *fl_engine_rule(const fl_engine *e, size_t i);
+const struct fl_rule_info *fl_engine_rule_by_id(const fl_engine *e, const char *id);
+/* True when ripgrep's default engine takes the pattern. */
+bool fl_pattern_portable(const char *regex);
+
+struct fl_rules_result {
+    size_t rules, hits, misses, quiet_logs, failures;
+};
+/*
+ * Tests all rules, or the one with `id`: each hit is taken by its own rule through the whole
+ * pipeline, no near-miss is, the lint finds nothing, stable rules are silent on the healthy logs
+ * in `quiet_dir` (NULL: not tried). `tell` gets each failure as "file:line: ...".
+ */
+int fl_rules_test(const fl_engine *e, const char *id, const char *quiet_dir,
+                  void (*tell)(void *ctx, const char *text), void *ctx, struct fl_rules_result *out,
+                  fl_err *err);
+
+/* ---- evaluation over labelled cases ---- */
+
+struct fl_case_result {
+    const char *id, *expected, *got, *class_expected, *class_got, *action_expected, *action_got;
+    double confidence;
+    bool cause_ok, class_ok, action_ok;
+    int place_ok, evidence_ok; /* 1 right, 0 wrong, -1 the label names none */
+    bool false_alarm;          /* healthy log, failure claimed */
+    int64_t elapsed_ms;
+    const char *error; /* NULL, or why the case could not be run */
+};
+
+typedef struct fl_eval fl_eval;
+/* Runs each folder with a label.json below `dir`. Free with fl_eval_free. */
+int fl_eval_run(const fl_engine *e, const char *dir,
+                void (*progress)(void *ctx, size_t done, size_t total), void *ctx, fl_eval **out,
+                fl_err *err);
+void fl_eval_free(fl_eval *ev);
+size_t fl_eval_cases(const fl_eval *ev);
+const struct fl_case_result *fl_eval_case(const fl_eval *ev, size_t i);
+/* One JSON object: cases, totals, calibration. Owned by the caller: fl_text_free. */
+int fl_eval_json(const fl_eval *ev, char **out, fl_err *err);
+struct fl_calibration_row {
+    double from, to; /* claimed confidence */
+    double claimed;  /* its mean */
+    size_t cases, right;
+};
+size_t fl_eval_calibration(const fl_eval *ev, const struct fl_calibration_row **out);
+
+#ifdef __cplusplus
+}
+#endif
+#endif
