@@ -28,8 +28,12 @@ struct fl_cause {
     bool gives_way;     /* gives way to a more specific cause */
     bool bystander;     /* an operator's or scheduler's act: before the first fault it overrides */
     const char *action; /* default action id */
-    const uint16_t *explains; /* cause indices, sorted; groups ("net.*") are expanded */
+    /* Cause indices, sorted; areas ("net.*") and groups are expanded. Says only what can follow
+     * from this cause; that it began first is the pipeline's to see. */
+    const uint16_t *explains;
     size_t nexplains;
+    const char *file;
+    unsigned line;
 };
 
 /* A pattern's index in fl_ruleset.patterns is its index in the matcher. */
@@ -73,11 +77,13 @@ struct fl_ruleset {
     fl_arena arena;
     struct fl_cause *causes;
     size_t ncauses;
-    struct fl_rule *rules; /* sorted by id; retired ones are left out of the patterns */
+    /* Sorted by id. Retired ones have no patterns; drafts have, so that they can be tested, and
+     * whoever diagnoses must pass over them. */
+    struct fl_rule *rules;
     size_t nrules;
     struct fl_pattern *patterns; /* id = index of the rule */
     size_t npatterns;
-    struct fl_policy_row *policy;
+    struct fl_policy_row *policy; /* later folders' rows first */
     size_t npolicy;
     char version[33];       /* hash of all files' bytes */
     uint16_t unknown, none; /* indices of these causes */
@@ -85,8 +91,9 @@ struct fl_ruleset {
 
 /*
  * Loads DIR/taxonomy.yaml, DIR/policy.yaml and every .yaml below DIR/failures (when it is there),
- * for each folder in turn; later folders add rules, and may replace one by id only when that rule
- * is retired there. FL_ERULE carries file and line.
+ * for each folder in turn. Later folders add causes and rules; they may name a rule of an earlier
+ * folder only to retire it (id and `maturity: retired`). FL_ERULE carries file and line; FL_EINPUT:
+ * a folder or file that cannot be read. Patterns are not compiled here: see fl_matcher_new().
  */
 int fl_ruleset_load(const char *const *dirs, size_t n, struct fl_ruleset **out, fl_err *err);
 /* The same from one text each, for tests; any may be empty. */
