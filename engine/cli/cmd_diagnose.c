@@ -1,0 +1,136 @@
+/*
+ * `diagnose LOG...`: one job, or with --each a job an argument.
+ *
+ * With --each a log that cannot be read is told on stderr and the others are still diagnosed: a
+ * nightly run over a thousand jobs must not end at the first broken one. The status is then the
+ * highest of all. --each and --exit-decision exclude each other, as there is no one decision.
+ */
+#include "cli.h"
+
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "out_text.h"
+#include "progress.h"
+
+static void on_progress(void *ctx, uint64_t done, uint64_t total)
+{
+    progress_step(ctx, done, total);
+}
+
+static int print_json(const struct fl_report *r, bool indented)
+{
+    char *text = NULL;
+    fl_err err;
+
+    if (fl_report_json(r, indented, &text, &err))
+        return cli_fail_err(&err);
+    puts(text);
+    fl_text_free(text);
+    return CLI_OK;
+}
+
+static int status_of(const struct fl_report *r, const struct cli_args *args)
+{
+    if (args->exit_decision)
+        return r->action.exit_code;
+    return r->outcome[0] == 'd' ? CLI_OK : CLI_NONE;
+}
+
+static int one(const struct cli_session *s, const struct cli_args *args, const char *const *paths,
+               size_t n)
+{
+    struct fl_diagnose_opts opts = FL_DIAGNOSE_OPTS_INIT;
+    struct progress progress;
+    fl_diagnosis *d = NULL;
+    const struct fl_report *r;
+    struct out o;
+    fl_err err;
+    int status;
+
+    progress_init(&progress, "bytes", args->quiet);
+    opts.paths = paths;
+    opts.npaths = n;
+    opts.since_us = args->since_us;
+    opts.until_us = args->until_us;
+    opts.progress = on_progress;
+    opts.progress_ctx = &progress;
+    status = fl_diagnose(s->engine, &opts, &d, &err);
+    progress_end(&progress);
+    if (status)
+        return cli_fail_err(&err);
+    r = fl_diagnosis_report(d);
+    if (args->json) {
+        status = print_json(r, !args->each && isatty(STDOUT_FILENO));
+    } else {
+        out_init(&o, stdout, s->color, args->width);
+        out_report(&o, r, args->verbose);
+    }
+    if (status == CLI_OK)
+        status = status_of(r, args);
+    fl_diagnosis_free(d);
+    return status;
+}
+
+static int each(const struct cli_session *s, const struct cli_args *args)
+{
+    int worst = CLI_OK;
+
+    for (size_t i = 0; i < args->nrest; i++) {
+        int status;
+
+        if (!args->json) {
+            printf("%s==> ", i ? "\n" : "");
+            out_text(&(struct out){.f = stdout}, OUT_PLAIN, args->rest[i]);
+            printf(" <==\n");
+            fflush(stdout);
+        }
+        status = one(s, args, args->rest + i, 1);
+        if (status > worst)
+            worst = status;
+        /* Nobody reads any more: the rest would be work for nothing. main() tells. */
+        if (fflush(stdout) || ferror(stdout))
+            break;
+    }
+    return worst;
+}
+
+/* A word that is neither a file nor a command may be a slip: `diagnose rulse list`. */
+static void hint(const struct cli_args *args)
+{
+    const char *word = args->rest[0], *nearest = NULL;
+    size_t least = SIZE_MAX, d;
+
+    if (access(word, F_OK) == 0)
+        return;
+    for (const struct cli_command *c = cli_commands + 1; c->name; c++) {
+        struct out_line first = {.n = 0};
+
+        out_line_add(&first, "%.*s", (int)strcspn(c->name, " "), c->name);
+        if (cli_near(word, first.p, &d) && d < least) {
+            nearest = c->name;
+            least = d;
+        }
+    }
+    if (nearest)
+        cli_note(args, "'%s' was taken for a log; the nearest command is `%.*s`", word,
+                 (int)strcspn(nearest, " "), nearest);
+}
+
+int cmd_diagnose(const struct cli_args *args)
+{
+    struct cli_session s;
+    int status;
+
+    if (args->each && args->exit_decision)
+        return cli_fail(CLI_USAGE, "--each and --exit-decision exclude each other: several jobs "
+                                   "have no one decision");
+    status = cli_session_open(&s, args);
+    if (status == CLI_OK)
+        status = args->each ? each(&s, args) : one(&s, args, args->rest, args->nrest);
+    if (status == CLI_INPUT)
+        hint(args);
+    cli_session_dispose(&s);
+    return status;
+}

@@ -1,0 +1,189 @@
+/*
+ * `diagnose eval DIR`: the score on labelled cases, as a table or as JSON.
+ *
+ * The library compares; here the results are counted and shown. A share is given with its counts,
+ * because 95 % of 20 and 95 % of 2000 are different news.
+ */
+#include "cli.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "progress.h"
+
+struct total {
+    const char *name;
+    size_t right, of;
+};
+
+enum { CAUSE, CLASS, ACTION, PLACE, EVIDENCE, TOTALS };
+
+static void on_progress(void *ctx, size_t done, size_t total)
+{
+    progress_step(ctx, done, total);
+}
+
+static const char *mark(int right)
+{
+    return right < 0 ? "-" : right ? "+" : "X";
+}
+
+static void count(struct total *t, int right)
+{
+    if (right < 0)
+        return;
+    t->of++;
+    t->right += right != 0;
+}
+
+static void add(struct total *t, const struct fl_case_result *c)
+{
+    count(&t[CAUSE], c->cause_ok);
+    count(&t[CLASS], c->class_ok);
+    count(&t[ACTION], c->action_ok);
+    count(&t[PLACE], c->place_ok);
+    count(&t[EVIDENCE], c->evidence_ok);
+}
+
+static void case_row(const struct out *o, const struct fl_case_result *c, int id, int cause)
+{
+    fprintf(o->f, "%-*s  ", id, c->id);
+    if (c->error) {
+        fputs("not run: ", o->f);
+        out_text(o, OUT_PLAIN, c->error);
+        fputc('\n', o->f);
+        return;
+    }
+    fprintf(o->f, "%-*s  %-*s  %s %s %s %s %s  %3.0f %%%6lld", cause,
+            c->expected ? c->expected : "?", cause, c->got ? c->got : "?", mark(c->cause_ok),
+            mark(c->class_ok), mark(c->action_ok), mark(c->place_ok), mark(c->evidence_ok),
+            c->confidence * 100, (long long)c->elapsed_ms);
+    if (c->false_alarm)
+        fputs("  false alarm", o->f);
+    if (!c->action_ok)
+        fprintf(o->f, "  action %s, not %s", c->action_got ? c->action_got : "?",
+                c->action_expected ? c->action_expected : "?");
+    fputc('\n', o->f);
+}
+
+static void cases(const struct out *o, const fl_eval *ev)
+{
+    int id = 4, cause = 8;
+
+    for (size_t i = 0; i < fl_eval_cases(ev); i++) {
+        const struct fl_case_result *c = fl_eval_case(ev, i);
+        const char *texts[2] = {c->expected, c->got};
+
+        id = (int)strlen(c->id) > id ? (int)strlen(c->id) : id;
+        for (int k = 0; k < 2; k++) {
+            if (texts[k] && (int)strlen(texts[k]) > cause)
+                cause = (int)strlen(texts[k]);
+        }
+    }
+    fprintf(o->f, "%-*s  %-*s  %-*s  c k a p e   sure    ms\n", id, "case", cause, "expected",
+            cause, "got");
+    for (size_t i = 0; i < fl_eval_cases(ev); i++)
+        case_row(o, fl_eval_case(ev, i), id, cause);
+    fputs("\nc cause, k class, a action, p place, e evidence: + right, X wrong, - not labelled\n\n",
+          o->f);
+}
+
+static void totals(const struct out *o, const fl_eval *ev)
+{
+    struct total t[TOTALS] = {
+        {"cause", 0, 0}, {"class", 0, 0}, {"action", 0, 0}, {"place", 0, 0}, {"evidence", 0, 0}};
+    size_t healthy = 0, alarms = 0, errors = 0;
+
+    for (size_t i = 0; i < fl_eval_cases(ev); i++) {
+        const struct fl_case_result *c = fl_eval_case(ev, i);
+
+        if (c->error) {
+            errors++;
+            continue;
+        }
+        add(t, c);
+        healthy += c->expected && strcmp(c->expected, "none") == 0;
+        alarms += c->false_alarm;
+    }
+    for (size_t i = 0; i < TOTALS; i++) {
+        fprintf(o->f, "%-13s %4zu of %4zu", t[i].name, t[i].right, t[i].of);
+        if (t[i].of)
+            fprintf(o->f, "  %5.1f %%", 100.0 * (double)t[i].right / (double)t[i].of);
+        fputc('\n', o->f);
+    }
+    fprintf(o->f, "%-13s %4zu on %4zu healthy\n", "false alarms", alarms, healthy);
+    if (errors)
+        fprintf(o->f, "%-13s %4zu\n", "not run", errors);
+}
+
+static void calibration(const struct out *o, const fl_eval *ev)
+{
+    const struct fl_calibration_row *row;
+    size_t n = fl_eval_calibration(ev, &row);
+
+    if (!n)
+        return;
+    fputs("\nconfidence   claimed  observed  cases\n", o->f);
+    for (size_t i = 0; i < n; i++) {
+        if (!row[i].cases)
+            continue;
+        fprintf(o->f, "%.2f - %.2f  %6.1f %%  %6.1f %%  %5zu\n", row[i].from, row[i].to,
+                row[i].claimed * 100, 100.0 * (double)row[i].right / (double)row[i].cases,
+                row[i].cases);
+    }
+}
+
+static int status_of(const fl_eval *ev)
+{
+    for (size_t i = 0; i < fl_eval_cases(ev); i++) {
+        if (fl_eval_case(ev, i)->error)
+            return cli_fail(CLI_INPUT, "case %s could not be run: %s", fl_eval_case(ev, i)->id,
+                            fl_eval_case(ev, i)->error);
+    }
+    return CLI_OK;
+}
+
+static int print_json(const fl_eval *ev)
+{
+    char *text = NULL;
+    fl_err err;
+
+    if (fl_eval_json(ev, &text, &err))
+        return cli_fail_err(&err);
+    puts(text);
+    fl_text_free(text);
+    return status_of(ev);
+}
+
+int cmd_eval(const struct cli_args *args)
+{
+    struct cli_session s;
+    struct progress progress;
+    struct out o;
+    fl_eval *ev = NULL;
+    fl_err err;
+    int status = cli_session_open(&s, args);
+
+    if (status == CLI_OK) {
+        progress_init(&progress, "cases", args->quiet);
+        if (fl_eval_run(s.engine, args->rest[0], on_progress, &progress, &ev, &err)) {
+            progress_end(&progress);
+            status = cli_fail_err(&err);
+        }
+    }
+    if (ev) {
+        progress_end(&progress);
+        out_init(&o, stdout, s.color, args->width);
+        if (args->json) {
+            status = print_json(ev);
+        } else {
+            cases(&o, ev);
+            totals(&o, ev);
+            calibration(&o, ev);
+            status = status_of(ev);
+        }
+    }
+    fl_eval_free(ev);
+    cli_session_dispose(&s);
+    return status;
+}

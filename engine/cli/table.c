@@ -1,0 +1,197 @@
+/*
+ * The table of commands: the one place where a command, an option or a help text is written.
+ */
+#include "cli.h"
+
+#define AT(field) offsetof(struct cli_args, field)
+#define FLAG(letter, name, field, text)                                                            \
+    {                                                                                              \
+        letter, name, NULL, CLI_OPT_FLAG, AT(field), NULL, 0, 0, text                              \
+    }
+#define VALUE(letter, name, arg, kind, field, text)                                                \
+    {                                                                                              \
+        letter, name, arg, kind, AT(field), NULL, 0, 0, text                                       \
+    }
+#define WORDS(name, list, field, text)                                                             \
+    {                                                                                              \
+        0, name, list, CLI_OPT_WORD, AT(field), list, 0, 0, text                                   \
+    }
+#define END                                                                                        \
+    {                                                                                              \
+        0, NULL, NULL, CLI_OPT_FLAG, 0, NULL, 0, 0, NULL                                           \
+    }
+
+static const struct cli_opt common_opts[] = {
+    VALUE(0, "rules", "DIR", CLI_OPT_DIRS, rule_dirs,
+          "add the rules in DIR/failures to the shipped ones (may be repeated)"),
+    VALUE(0, "config", "FILE", CLI_OPT_TEXT, config, "read this configuration file and no other"),
+    FLAG(0, "no-cache", no_cache, "neither read nor write compiled patterns on disk"),
+    WORDS("engine", "auto|pcre2", engine,
+          "how to scan: auto takes the fastest, pcre2 is the reference; the answers are the same"),
+    WORDS("color", "auto|always|never", color,
+          "colour the text; auto: on a terminal, unless NO_COLOR is set"),
+    {0, "width", "COLUMNS", CLI_OPT_NUM, AT(width), NULL, 40, 500,
+     "width of the text, 40 to 500 (else the terminal's, or 80)"},
+    FLAG('v', "verbose", verbose, "tell everything"),
+    FLAG('q', "quiet", quiet, "no progress and no notes on stderr; errors are still told"),
+    FLAG('h', "help", help, "show the help of this command"),
+    END,
+};
+
+static const struct cli_opt help_opt[] = {
+    FLAG('h', "help", help, "show the help of this command"),
+    END,
+};
+
+static const struct cli_opt diagnose_opts[] = {
+    FLAG(0, "json", json, "print one JSON object (schema faultline.diagnosis/1) and nothing else"),
+    FLAG(0, "each", each, "take each LOG as a job of its own; with --json one object a line"),
+    FLAG(0, "exit-decision", exit_decision,
+         "let the exit status carry what to do next: 0 restart, 10 restart elsewhere, 11 test "
+         "first, 12 roll back, 20 ask a person, 93 stop, 94 nothing to do; errors keep 2 to 4"),
+    FLAG(0, "offline", offline, "use no network (this version never does)"),
+    VALUE(0, "since", "TIME", CLI_OPT_TIME, since_us,
+          "leave out lines older than this, as the log prints its time: 2026-03-01T02:03:04"),
+    VALUE(0, "until", "TIME", CLI_OPT_TIME, until_us, "leave out lines later than this"),
+    FLAG('V', "version", version, "print the program's version"),
+    END,
+};
+
+static const struct cli_opt list_opts[] = {
+    FLAG(0, "json", json, "print one JSON object with all rules"),
+    FLAG(0, "patterns", patterns,
+         "print the regexes of the rules that speak of failures (roles root, symptom and confirm), "
+         "one a line, flags inline; only those that ripgrep's default engine takes"),
+    END,
+};
+
+static const struct cli_opt test_opts[] = {
+    VALUE(0, "id", "ID", CLI_OPT_TEXT, id, "test this rule only"),
+    VALUE(0, "quiet-logs", "DIR", CLI_OPT_TEXT, quiet_logs,
+          "healthy logs on which stable rules must be silent (else corpus/quiet beside the rules, "
+          "where it is there)"),
+    END,
+};
+
+static const struct cli_opt json_opt[] = {
+    FLAG(0, "json", json, "print one JSON object"),
+    END,
+};
+
+static const struct cli_opt help_opts[] = {
+    FLAG(0, "man", man, "print the manual page"),
+    FLAG(0, "completion", completion, "print the completion for bash"),
+    END,
+};
+
+const struct cli_command cli_commands[] = {
+    {.name = "diagnose",
+     .args = "LOG...",
+     .brief = "name the root cause of a failed job",
+     .about =
+         "Reads what a training job printed and says what died first and why, where, what proves "
+         "it, and what the restart should do. The word `diagnose` itself may be left out.\n"
+         "\n"
+         "A LOG is a file, a folder of files (read with all below it), or - for standard input. "
+         "Several are one job, unless --each is given: give rank logs, kernel logs and scheduler "
+         "output together. Files packed with gzip, zstd or xz are read as what they hold. A log "
+         "whose name is that of a command is given as ./NAME.\n"
+         "\n"
+         "The answer goes to stdout. Messages and progress go to stderr, progress only on a "
+         "terminal. With --each the exit status is the highest of all.",
+     .examples = "diagnose job.log\tone log\n"
+                 "diagnose rank-*.log dmesg-n12.txt slurm.out\tone job from several logs\n"
+                 "zcat job.log.gz | diagnose --json -\tfrom a pipe, for a machine\n"
+                 "diagnose --exit-decision logs/\tin a restart script\n"
+                 "diagnose --since 2026-03-01T02:00:00 dmesg.txt\twithout last week's faults\n",
+     .own = diagnose_opts,
+     .common = common_opts,
+     .min_args = 1,
+     .max_args = SIZE_MAX,
+     .run = cmd_diagnose},
+    {.name = "rules list",
+     .args = "",
+     .brief = "list the rules, or their patterns",
+     .about =
+         "One line a rule: its id, its role, its maturity and the cause it names. With -v also "
+         "the file and line it stands in.",
+     .examples = "diagnose rules list\tall rules\n"
+                 "diagnose rules list --patterns > p; rg -f p job.log\tsearch with other tools\n",
+     .own = list_opts,
+     .common = common_opts,
+     .run = cmd_rules_list},
+    {.name = "rules show",
+     .args = "ID",
+     .brief = "show one rule with its examples",
+     .about = "Everything the rule file says about the rule: cause, role, strength, patterns, the "
+              "lines it must match and the near-misses it must not.",
+     .examples = "diagnose rules show slurm-time-limit\n",
+     .own = json_opt,
+     .common = common_opts,
+     .min_args = 1,
+     .max_args = 1,
+     .run = cmd_rules_show},
+    {.name = "rules test",
+     .args = "",
+     .brief = "test the rules on their own examples",
+     .about = "Each hit must be taken by its own rule, no near-miss may be, the rule files must "
+              "have no fault, and stable rules must be silent on healthy logs. Each failure is "
+              "printed as FILE:LINE: TEXT, then a summary. The exit status is 0 when all is right "
+              "and 3 when it is not.",
+     .examples = "diagnose rules test\tafter every change\n"
+                 "diagnose rules test --id my-rule --rules ./my-rules\twhile writing one\n",
+     .own = test_opts,
+     .common = common_opts,
+     .run = cmd_rules_test},
+    {.name = "eval",
+     .args = "DIR",
+     .brief = "score the diagnosis on labelled cases",
+     .about =
+         "Diagnoses each folder below DIR that holds a label.json and compares: a line for "
+         "each case, then totals for cause, class, action, place and evidence, false alarms on "
+         "healthy logs, and claimed confidence against what came true. The exit status is 0 "
+         "when every case could be run, whatever it scored, and 3 when one could not.",
+     .examples = "diagnose eval tests/cases\n"
+                 "diagnose eval --json tests/cases\tfor a machine\n",
+     .own = json_opt,
+     .common = common_opts,
+     .min_args = 1,
+     .max_args = 1,
+     .run = cmd_eval},
+    {.name = "version",
+     .args = "",
+     .brief = "show the versions of program, rules and scanner",
+     .about = "Also where rules and compiled patterns are found.",
+     .examples = "diagnose version\n",
+     .own = NULL,
+     .common = common_opts,
+     .run = cmd_version},
+    {.name = "help",
+     .args = "[COMMAND]",
+     .brief = "show help",
+     .about = "Without COMMAND an overview. The manual page and the completion are made from the "
+              "same table.",
+     .examples = "diagnose help rules test\n"
+                 "source <(diagnose help --completion)\tcompletion in this shell\n",
+     .own = help_opts,
+     .common = help_opt,
+     .max_args = 2,
+     .run = cmd_help},
+    {.name = NULL},
+};
+
+const char cli_exit_text[] =
+    "0\ta cause was found; for other commands: done\n"
+    "1\tno cause was found: the job looks healthy, or the cause is unknown\n"
+    "2\tthe command line is wrong\n"
+    "3\tan input, a rule file or the configuration cannot be read, rules "
+    "are wrong, or the result could not be written\n"
+    "4\ta needed backend failed\n";
+
+const char cli_environment_text[] =
+    "FAULTLINE_CONFIG\tconfiguration file, when --config does not name one; else "
+    "~/.config/faultline/config.yaml, else /etc/faultline/config.yaml\n"
+    "FAULTLINE_DATA\tfolder that holds rules/, instead of the one beside the program\n"
+    "XDG_CACHE_HOME\tcompiled patterns are kept in faultline/ below it, by default below "
+    "~/.cache; none are kept when neither this nor HOME is set\n"
+    "NO_COLOR\twhen set and not empty, no colour unless --color=always\n";

@@ -1,0 +1,41 @@
+# What `cmake --install` puts where. The library is static: it is the rooms' objects, and the
+# pkg-config file names what they need, so that plain `--libs` is enough.
+if(NOT TARGET diagnose)
+  return()
+endif()
+get_property(rooms GLOBAL PROPERTY FL_ROOMS)
+get_property(external GLOBAL PROPERTY FL_EXTERNAL)
+list(REMOVE_DUPLICATES external)
+
+add_library(faultline STATIC)
+foreach(room ${rooms})
+  target_sources(faultline PRIVATE $<TARGET_OBJECTS:${room}>)
+endforeach()
+
+set(FL_PC_REQUIRES)
+set(FL_PC_LIBS)
+foreach(item ${external})
+  if(item MATCHES "^PkgConfig::(.+)$")
+    list(APPEND FL_PC_REQUIRES ${${CMAKE_MATCH_1}_MODULE_NAME})
+  elseif(item MATCHES "^Threads::")
+    list(APPEND FL_PC_LIBS -pthread)
+  else()
+    list(APPEND FL_PC_LIBS -l${item})
+  endif()
+endforeach()
+list(JOIN FL_PC_REQUIRES ", " FL_PC_REQUIRES)
+list(JOIN FL_PC_LIBS " " FL_PC_LIBS)
+# Relative, so that an installed tree may be moved as a whole.
+file(RELATIVE_PATH FL_PC_UP "/${CMAKE_INSTALL_LIBDIR}/pkgconfig" "/")
+string(REGEX REPLACE "/$" "" FL_PC_UP "${FL_PC_UP}")
+configure_file(${CMAKE_CURRENT_LIST_DIR}/faultline.pc.in ${CMAKE_BINARY_DIR}/faultline.pc @ONLY)
+
+install(TARGETS diagnose RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})
+install(TARGETS faultline ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR})
+install(FILES include/faultline.h DESTINATION ${CMAKE_INSTALL_INCLUDEDIR})
+install(FILES ${CMAKE_BINARY_DIR}/faultline.pc DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig)
+install(FILES doc/diagnose.1 DESTINATION ${CMAKE_INSTALL_MANDIR}/man1)
+install(FILES doc/diagnose.bash DESTINATION ${CMAKE_INSTALL_DATADIR}/bash-completion/completions
+  RENAME diagnose)
+install(FILES doc/diagnosis.schema.json DESTINATION ${CMAKE_INSTALL_DATADIR}/faultline/schema)
+install(DIRECTORY ${CMAKE_SOURCE_DIR}/rules DESTINATION ${CMAKE_INSTALL_DATADIR}/faultline)
