@@ -82,8 +82,9 @@ def failure(r, ranks, step):
         if rank == bad:
             continue
         said = "[PG ID 0 PG GUID 0(default_pg) Rank %d]" % rank
-        head = "[rank%d]:[E314 23:%02d:%02d.%09d ProcessGroupNCCL.cpp:" % (
-            rank, 41, r.randrange(60), r.randrange(10 ** 9))
+        t = 3600 + step * 3.1 + 600 + r.random()
+        head = "[rank%d]:[E314 %02d:%02d:%02d.%09d ProcessGroupNCCL.cpp:" % (
+            rank, t // 3600 % 24, t // 60 % 60, t % 60, r.randrange(10 ** 9))
         caught = "[Rank %d] Watchdog caught collective operation timeout: WorkNCCL(SeqNum=%d, " \
             "OpType=ALLREDUCE, NumelIn=67108864, NumelOut=67108864, Timeout(ms)=600000) ran for " \
             "%d milliseconds before timing out." % (rank, step * 36, 600000 + r.randrange(90))
