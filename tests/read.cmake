@@ -1,1 +1,2 @@
 fl_unit(prefix ROOMS base read)
+fl_unit(reader ROOMS base read EXTERNAL PkgConfig::ZLIB PkgConfig::ZSTD PkgConfig::LZMA)

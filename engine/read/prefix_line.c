@@ -154,6 +154,12 @@ const char *fl_peel_syslog(struct fl_peel *c, const char *p)
     }
     if (fl_at(c, r) != ':' || (r + 1 < c->end && r[1] != ' '))
         return NULL;
+    /* "2026-03-01T02:03:04Z Epoch 3: loss" has the same shape. */
+    if (!fl_is_alpha(*prog) && *prog != '(' && *prog != '/')
+        return NULL;
+    if (pid < 0 && !FL_LIT(c, prog, "kernel:") && c->o->time.kind != FL_TIME_YEARLESS &&
+        !fl_peel_hostlike(h, q))
+        return NULL;
     fl_peel_host(c, h, q);
     if (pid >= 0)
         c->o->pid = pid;

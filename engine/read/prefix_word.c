@@ -13,24 +13,27 @@
 
 /* What looks like a host and is a device, a metric, a format or a model. */
 static const char *const not_hosts[] = {
-    "acpi",      "adam",    "amdgpu",   "ata",    "batch", "bert",     "bf",         "bitsandbytes",
-    "block",     "bloom",   "bond",     "br",     "case",  "chatglm",  "checkpoint", "chunk",
-    "ckpt",      "col",     "conv",     "core",   "cpu",   "cuda",     "cudnn",      "deepseek",
-    "dev",       "dim",     "dm",       "docker", "en",    "enp",      "ens",        "epoch",
-    "eth",       "exp",     "expert",   "ext",    "fc",    "float",    "fold",       "fp",
-    "frame",     "gelu",    "gemma",    "glm",    "gpt",   "group",    "head",       "hip",
-    "http",      "ib",      "ibp",      "ibs",    "int",   "internlm", "ipv",        "iter",
-    "iteration", "job",     "layer",    "len",    "level", "lib",      "libcuda",    "line",
-    "linear",    "llama",   "lo",       "local",  "loop",  "loss",     "lr",         "md",
-    "mip",       "mistral", "mixtral",  "mlx",    "model", "module",   "mp",         "nfs",
-    "npu",       "nvidia",  "nvme",     "opt",    "page",  "param",    "part",       "phase",
-    "phi",       "pci",     "pcieport", "peer",   "port",  "proc",     "process",    "py",
-    "python",    "qwen",    "rank",     "req",    "roce",  "round",    "row",        "run",
-    "sample",    "scsi",    "sda",      "sdb",    "sdc",   "seed",     "seq",        "sha",
-    "shard",     "shape",   "split",    "stage",  "step",  "stream",   "task",       "tensor",
-    "test",      "thread",  "tok",      "token",  "top",   "torch",    "try",        "tty",
-    "uint",      "update",  "usb",      "utf",    "val",   "var",      "ver",        "version",
-    "veth",      "virtio",  "xfs",      "zero"};
+    "acpi",         "adam",      "amdgpu", "ata",      "batch",   "bert",     "bf",
+    "bitsandbytes", "block",     "bloom",  "bond",     "br",      "case",     "chatglm",
+    "checkpoint",   "chunk",     "ckpt",   "col",      "collect", "conv",     "core",
+    "cpu",          "cuda",      "cudnn",  "deepseek", "dev",     "dim",      "dm",
+    "docker",       "en",        "enp",    "ens",      "epoch",   "eth",      "exp",
+    "expert",       "ext",       "fc",     "float",    "fold",    "fp",       "frame",
+    "gelu",         "gemma",     "glm",    "gpt",      "group",   "head",     "hip",
+    "http",         "ib",        "ibp",    "ibs",      "int",     "internlm", "ipv",
+    "iter",         "iteration", "job",    "layer",    "len",     "level",    "lib",
+    "libcuda",      "line",      "linear", "llama",    "lo",      "local",    "loop",
+    "loss",         "lr",        "md",     "mip",      "mistral", "mixtral",  "mlx",
+    "model",        "module",    "mp",     "nfs",      "npu",     "nvidia",   "nvme",
+    "opt",          "page",      "param",  "part",     "phase",   "phi",      "pci",
+    "pcieport",     "peer",      "port",   "proc",     "process", "py",       "python",
+    "qwen",         "rank",      "req",    "roce",     "round",   "row",      "run",
+    "sample",       "scsi",      "sda",    "sdb",      "sdc",     "seed",     "seq",
+    "sha",          "shard",     "shape",  "split",    "stage",   "step",     "stream",
+    "task",         "tensor",    "test",   "thread",   "tok",     "token",    "top",
+    "torch",        "try",       "tty",    "uint",     "update",  "usb",      "utf",
+    "val",          "var",       "ver",    "version",  "veth",    "virtio",   "xfs",
+    "zero"};
 
 static bool file_suffix(const char *p, const char *q)
 {

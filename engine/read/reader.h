@@ -9,13 +9,18 @@
  *
  * What a block's text is: the log's lines with
  *   - CR LF as LF; a lone CR ends a segment (a progress bar redrawn is many segments of one line);
+ *     segments without text are dropped;
  *   - ANSI escape sequences and NULs removed; UTF-16 with a BOM turned into UTF-8;
  *   - Docker / fluent-bit / journald JSON unwrapped to the message, with a prefix that
- *     fl_prefix_parse() knows (RFC 3339 time; for journald time, host, ident[pid]:);
+ *     fl_prefix_parse() knows ("TIME stderr F " as in CRI files, "[pod/NAME/CONTAINER] "; for
+ *     journald "TIME host ident[pid]: ");
  *   - CRI partial lines ("P") joined with what follows;
- *   - a line longer than the cap cut at its end with what was dropped counted.
+ *   - a segment longer than the cap cut at its end with what was dropped counted.
+ * The same bytes give the same lines whatever the block size.
  * Clean input passes without a copy.
  */
+#include <sys/types.h>
+
 #include "base/arena.h"
 #include "base/err.h"
 
@@ -38,7 +43,7 @@ struct fl_block {
     size_t len;
     const struct fl_line_shift *shifts;
     size_t nshifts;
-    bool first, last; /* first or last block of its file */
+    bool first, last; /* first or last block of its file; the last one may hold nothing */
 };
 
 struct fl_read_file {
@@ -63,6 +68,9 @@ struct fl_reader_opts {
     /* Called now and then with bytes read so far and in all (0 when unknown). May be NULL. */
     void (*progress)(void *ctx, uint64_t done, uint64_t total);
     void *progress_ctx;
+    /* NULL: read(2). Tests put short reads, EINTR and EIO here; same contract as read(2). */
+    ssize_t (*read)(void *ctx, int fd, void *buf, size_t n);
+    void *read_ctx;
 };
 
 /*
@@ -78,7 +86,10 @@ int fl_reader_open(const char *const *paths, size_t n, const struct fl_reader_op
 int fl_reader_next(fl_reader *r, struct fl_block *block, fl_err *err);
 void fl_reader_free(fl_reader *r);
 
-size_t fl_reader_files(const fl_reader *r); /* known so far; archives add theirs as they are met */
+/* Those opened so far: an input is added when its first block is made, a member of an archive when
+ * it is met. Of a member, `bytes` is what was read from the archive meanwhile. A returned pointer
+ * is good until the next fl_reader_next(). */
+size_t fl_reader_files(const fl_reader *r);
 const struct fl_read_file *fl_reader_file(const fl_reader *r, size_t i);
 size_t fl_reader_skips(const fl_reader *r);
 const struct fl_read_skip *fl_reader_skip(const fl_reader *r, size_t i);

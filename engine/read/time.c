@@ -379,7 +379,7 @@ static bool seconds(struct cur *c, size_t n, struct fl_time *out)
     int64_t s = 0;
     struct cur t = *c;
 
-    if (!at(c, n, '.') || f < 3 || (n < 10 && f != 6))
+    if (!at(c, n, '.') || f == 0 || (n < 10 && f != 6))
         return false;
     for (size_t i = 0; i < n; i++)
         s = s * 10 + (c->p[i] - '0');
