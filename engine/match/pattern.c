@@ -74,15 +74,19 @@ static void escape(struct lexer *l, bool in_class)
 /* At '['. Leaves the lexer behind the class. */
 static void char_class(struct lexer *l)
 {
+    bool negated;
     int c;
 
     l->at++;
-    if (peek(l, 0) == '^')
+    negated = peek(l, 0) == '^';
+    if (negated)
         l->at++;
     if (peek(l, 0) == ']')
         l->at++;
     while ((c = peek(l, 0)) != ']' && c >= 0) {
-        if (c == '\\') {
+        if (c == '\\' && peek(l, 1) == 'n' && negated) {
+            l->at += 2; /* "anything but LF", which in a line is anything */
+        } else if (c == '\\') {
             escape(l, true);
         } else if (c == '[' && peek(l, 1) == ':') {
             ptrdiff_t end = fl_str_find(fl_str_from(l->s, l->at), FL_S(":]"));

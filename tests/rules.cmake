@@ -1,0 +1,1 @@
+fl_unit(rules ROOMS base match rules)
