@@ -48,7 +48,7 @@ static const struct {
        .later = -14,
        .named = 10,
        .confirmed = 7,
-       .enough = 22,
+       .enough = 0,
        .other_file = 0};
 
 struct arbiter {
@@ -87,6 +87,8 @@ static enum fl_order began(const struct arbiter *a, const struct fl_candidate_ca
         int64_t d = x->begin - y->begin;
         return d < -5 * US ? FL_ORDER_BEFORE : d > 5 * US ? FL_ORDER_AFTER : FL_ORDER_UNKNOWN;
     }
+    if ((x->waited || y->waited) && (x->begin == FL_T_NONE || y->begin == FL_T_NONE))
+        return FL_ORDER_UNKNOWN; /* a wait began before its line, nobody says when */
     return fl_mark_order(a->j, &mx, &my);
 }
 
@@ -203,6 +205,7 @@ static void first_of(const struct arbiter *a, struct fl_candidate_cause *c)
             const struct fl_mark *m = &e->hits[h].mark;
             if (!have || fl_mark_order(a->j, m, &c->first) == FL_ORDER_BEFORE) {
                 c->first = *m;
+                c->waited = e->hits[h].waited;
                 have = true;
             }
             if (e->hits[h].begin != FL_T_NONE && m->clock == c->first.clock &&
@@ -243,13 +246,33 @@ static int gather(struct arbiter *a, uint16_t attempt, fl_err *err)
     return FL_OK;
 }
 
+/* Something failed by itself, so that the silence before it needs no other name. What schedulers and
+ * waiting ranks print at the end of a hang does not count. */
+static bool other_failure(const struct arbiter *a)
+{
+    const struct fl_timeline *t = a->j->timeline;
+
+    for (size_t i = 0; i < a->n; i++) {
+        const struct fl_candidate_cause *c = &a->c[i];
+        const struct fl_cause *k = cause_of(a, c);
+        bool own_end = strcmp(k->id, "unknown") == 0 &&
+                       !(a->j->teardown[c->attempt].line && c->first.seq >= a->j->teardown[c->attempt].seq);
+        if (c->best->survived || c->best->stale || k->bystander || k->last_resort ||
+            c->first.seq < t->last_progress.seq)
+            continue;
+        if ((c->root && c->strength >= 55) || own_end)
+            return true;
+    }
+    return false;
+}
+
 static void add_findings(struct arbiter *a, uint16_t attempt)
 {
     for (size_t i = 0; i < a->v->nfindings; i++) {
         const struct fl_finding *f = &a->v->findings[i];
         int cause = fl_ruleset_cause(a->j->rules, fl_str_c(f->cause));
         struct fl_candidate_cause *c;
-        if (cause < 0 || !f->proof[0])
+        if (cause < 0 || !f->proof[0] || (strcmp(f->cause, "fw.hang") == 0 && other_failure(a)))
             continue;
         c = candidate(a, (uint16_t)cause, attempt);
         c->finding = f;
@@ -365,14 +388,17 @@ static void judge_bystanders(struct arbiter *a)
 
 /* ---- scores ---- */
 
+/* Every exception of it was raised while another was handled. */
 static bool chained(const struct arbiter *a, const struct fl_candidate_cause *c)
 {
-    const struct fl_traceback *tb;
-
-    if (!c->best || !c->best->hits[0].traceback)
+    if (!c->best)
         return false;
-    tb = &a->j->tracebacks[c->best->hits[0].traceback - 1];
-    return tb->position > 0;
+    for (size_t i = 0; i < c->best->nhits; i++) {
+        uint32_t tb = c->best->hits[i].traceback;
+        if (!tb || a->j->tracebacks[tb - 1].position == 0)
+            return false;
+    }
+    return true;
 }
 
 static void score_time(struct arbiter *a, struct fl_candidate_cause *c)
@@ -440,12 +466,12 @@ static void score(struct arbiter *a, struct fl_candidate_cause *c)
     const struct fl_cause *k = cause_of(a, c);
 
     c->score = c->strength + W.precedence * k->precedence;
-    if (!c->root)
+    if (k->last_resort)
+        c->score += W.last_resort;
+    else if (!c->root)
         c->score += W.symptom;
     if (k->gives_way)
         c->score += W.gives_way;
-    if (k->last_resort)
-        c->score += W.last_resort;
     if (c->best && !c->finding)
         reason(c, fl_arena_f(&a->j->arena, "rule %s matched %s%s", c->best->rule->id,
                              where(a, &c->best->hits[0].mark),
@@ -460,7 +486,7 @@ static void score(struct arbiter *a, struct fl_candidate_cause *c)
     }
     score_time(a, c);
     score_teardown(a, c);
-    if (named_by_watchdog(a, c)) {
+    if (!k->last_resort && named_by_watchdog(a, c)) {
         c->score += W.named;
         reason(c, "its rank never entered the collective for which the others waited");
     }
@@ -561,8 +587,8 @@ static int judge_all(struct arbiter *a, fl_err *err)
     size_t nbest = 0;
 
     for (uint16_t at = 0; at <= j->attempt; at++) {
-        struct fl_candidate_cause **ranking, *top;
-        size_t n;
+        struct fl_candidate_cause **ranking = NULL, *top;
+        size_t n = 0;
         int r = judge_attempt(a, at, &ranking, &n, err);
         if (r)
             return r;

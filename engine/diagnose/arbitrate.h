@@ -19,6 +19,7 @@ struct fl_candidate_cause {
     struct fl_mark first;             /* its earliest hit */
     int64_t begin;                    /* when it began, us on first.clock */
     double score, strength;
+    bool waited; /* its first hit ends a wait */
     bool root; /* a root rule or a finding says it, not a symptom alone */
     bool out;  /* survived, stale or explained: takes no part */
     const char *why_out;

@@ -317,7 +317,8 @@ static bool find_lost_resume(struct fl_job *j, struct fl_finding *f)
     struct fl_timeline *t = j->timeline;
     const struct fl_point *after = NULL, *before = NULL;
 
-    if (!t->segment || t->restart_step > 10 || t->restart_from < 20 ||
+    if (!t->segment || t->restart_bar || !(t->signs[FL_SIGN_LOADED] || t->signs[FL_SIGN_SAVED]) ||
+        t->restart_step > 10 || t->restart_from < 20 ||
         t->restart_step * 5 > t->restart_from)
         return false;
     for (size_t i = 1; i < t->n; i++)

@@ -36,6 +36,7 @@ void fl_diagnosis_free(fl_diagnosis *d)
     fl_places_dispose(&d->job.places);
     fl_free(d->job.files);
     fl_free(d->job.writers);
+    fl_free(d->job.touched);
     fl_free(d->job.tracebacks);
     fl_match_scratch_free(d->job.scratch);
     fl_reader_free(d->job.reader);

@@ -24,6 +24,7 @@
 
 struct fl_eval {
     fl_arena arena;
+    fl_match_scratch *scratch; /* for the labels' expressions */
     struct fl_case_result *cases;
     size_t n, cap;
     struct fl_calibration_row rows[BANDS];
@@ -100,7 +101,8 @@ static int judge_place(const struct fl_report *r, const fl_json *label)
            r->location.nranks + r->location.nhosts + ngpu <= wanted + PLACES_MORE;
 }
 
-static int judge_evidence(const struct fl_report *r, const fl_json *label)
+static int judge_evidence(const struct fl_report *r, const fl_json *label,
+                          fl_match_scratch *scratch)
 {
     const fl_json *lines = fl_json_get(label, "decisive_lines"), *l;
     bool found = false;
@@ -112,7 +114,7 @@ static int judge_evidence(const struct fl_report *r, const fl_json *label)
         if (!fl_json_z(l) || fl_regex_new(fl_str_c(fl_json_z(l)), false, "label.json", &re, NULL))
             continue;
         for (size_t i = 0; i < r->nevidence && i < EVIDENCE_SEEN && !found; i++)
-            found = fl_regex_match(re, NULL, fl_str_c(r->evidence[i].text), NULL);
+            found = fl_regex_match(re, scratch, fl_str_c(r->evidence[i].text), NULL);
         fl_regex_free(re);
     }
     return found;
@@ -125,9 +127,10 @@ static const char *copy(fl_arena *a, const char *z)
     return c ? c : "";
 }
 
-static void judge(fl_arena *a, const struct fl_report *r, const fl_json *label,
+static void judge(fl_eval *ev, const struct fl_report *r, const fl_json *label,
                   struct fl_case_result *c)
 {
+    fl_arena *a = &ev->arena;
     bool exact;
 
     c->expected = copy(a, fl_json_z(fl_json_get(label, "cause")));
@@ -144,7 +147,7 @@ static void judge(fl_arena *a, const struct fl_report *r, const fl_json *label,
     c->action_ok = strcmp(c->action_got, c->action_expected) == 0 ||
                    listed(fl_json_get(label, "also_acceptable_actions"), c->action_got);
     c->place_ok = judge_place(r, label);
-    c->evidence_ok = judge_evidence(r, label);
+    c->evidence_ok = judge_evidence(r, label, ev->scratch);
     c->false_alarm = strcmp(c->expected, "none") == 0 && !c->cause_ok;
 }
 
@@ -176,7 +179,7 @@ static int run_case(const fl_engine *e, fl_eval *ev, const char *dir, const char
     if (!r)
         r = fl_diagnose(e, &opts, &d, &local);
     if (!r)
-        judge(&ev->arena, fl_diagnosis_report(d), label, &c);
+        judge(ev, fl_diagnosis_report(d), label, &c);
     else
         c.error = copy(&ev->arena, local.msg);
     fl_diagnosis_free(d);
@@ -228,7 +231,9 @@ int fl_eval_run(const fl_engine *e, const char *dir,
     if (!ev)
         return fl_fail_nomem(err);
     fl_arena_init(&ev->arena);
-    r = fl_file_list(dir, &ev->arena, &names, &n, err);
+    r = fl_match_scratch_new(e->matcher, &ev->scratch, err);
+    if (!r)
+        r = fl_file_list(dir, &ev->arena, &names, &n, err);
     if (!r && is_case(&ev->arena, dir))
         r = run_case(e, ev, dir, dir, err);
     for (size_t i = 0; !r && i < n; i++) {
@@ -257,6 +262,7 @@ void fl_eval_free(fl_eval *ev)
     if (!ev)
         return;
     fl_free(ev->cases);
+    fl_match_scratch_free(ev->scratch);
     fl_arena_dispose(&ev->arena);
     fl_free(ev);
 }

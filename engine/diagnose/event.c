@@ -109,6 +109,13 @@ static void fill_hit(struct fl_job *j, const struct fl_rule *r, const struct fl_
     double sec;
 
     *h = (struct fl_hit){.mark = *m, .begin = m->t, .traceback = traceback, .exit_code = INT32_MIN};
+    if (h->mark.local_rank < 0 && group_number(c, "local_rank", 4096, &v))
+        h->mark.local_rank = (int32_t)v;
+    if (h->mark.task < 0 && group_number(c, "task", FL_MAX_RANKS, &v))
+        h->mark.task = (int32_t)v;
+    if (group_number(c, "pid", INT64_MAX, &v))
+        h->mark.pid = (int64_t)v;
+    h->waited = group(c, "ms").p || group(c, "seconds").p;
     accuse(j, r, c, m, h);
     if (m->t != FL_T_NONE) {
         if (group_number(c, "ms", INT64_MAX / 2000, &v))

@@ -34,7 +34,7 @@ static struct fl_file_state *file_state(struct fl_job *j, uint32_t file)
     while (j->nfiles <= file) {
         f = fl_reader_file(j->reader, j->nfiles);
         s = &j->files[j->nfiles++];
-        *s = (struct fl_file_state){.t = FL_T_NONE, .host = -1};
+        *s = (struct fl_file_state){.t = FL_T_NONE, .host = -1, .frame_host = -1};
         fl_place_from_name(fl_str_c(f->name), &s->place);
         s->kernel = s->place.kernel;
         if (s->place.host.n)
@@ -151,9 +151,10 @@ static struct fl_writer *mark_line(struct fl_job *j, const struct fl_block *b,
         return NULL;
     if (p->host.n)
         m->host = fl_places_host(&j->places, &j->arena, p->host);
-    if (m->host >= 0)
+    if (m->host >= 0 && p->host.n) {
         j->places.hosts[m->host].lines++;
-    else
+        fl_places_file_host(j, b->file, m->host);
+    } else
         m->host = f->host;
     if (m->rank < 0 && p->task < 0)
         m->rank = f->place.rank;
@@ -177,23 +178,55 @@ static struct fl_writer *mark_line(struct fl_job *j, const struct fl_block *b,
     return w;
 }
 
-static void count_rank(struct fl_job *j, int32_t rank, const struct fl_block *b, uint64_t line,
-                       const struct fl_mark *m)
+/* One more line of a rank. Its text is copied when the block is done, and only the last one's. */
+static void count_rank(struct fl_job *j, int32_t rank, uint32_t file, uint64_t number, size_t at,
+                       size_t len, const struct fl_mark *m)
 {
     struct fl_rank *r = fl_places_rank(&j->places, rank, true);
 
     if (!r)
         return;
     r->lines++;
-    if (m) {
+    if (m)
         r->last = *m;
-    } else {
-        r->last.seq = j->seq;
-        r->last.file = b->file;
-        r->last.line = line;
+    r->last.seq = j->seq;
+    r->last.file = file;
+    r->last.line = number;
+    r->last_at = (uint32_t)at;
+    r->last_n = (uint32_t)len;
+    if (!r->touched) {
+        if (fl_grow((void **)&j->touched, &j->touched_cap, j->ntouched + 1, sizeof(*j->touched))) {
+            j->failed = FL_ENOMEM;
+            return;
+        }
+        r->touched = true;
+        j->touched[j->ntouched++] = (uint32_t)(r - j->places.ranks);
     }
     if (r->host < 0 && m && m->host >= 0)
         r->host = m->host;
+}
+
+/* The last line of each rank in this block: its text, and its time when it was not read in full. */
+static void keep_last_lines(struct fl_job *j, const struct fl_block *b)
+{
+    for (size_t i = 0; i < j->ntouched; i++) {
+        struct fl_rank *r = &j->places.ranks[j->touched[i]];
+        size_t n = r->last_n < FL_RANK_TEXT - 1 ? r->last_n : FL_RANK_TEXT - 1;
+        struct fl_prefix p;
+        struct fl_mark m;
+        memcpy(r->text, b->data + r->last_at, n);
+        r->text[n] = 0;
+        r->touched = false;
+        fl_prefix_parse(fl_str_n(b->data + r->last_at, r->last_n), &p);
+        if (p.time.kind != FL_TIME_NONE) {
+            m = r->last;
+            complete_time(j, &j->files[b->file], &p.time, &m);
+            r->last.t = m.t;
+            r->last.clock = m.clock;
+            r->last.own_time = m.own_time;
+        }
+    }
+    j->ntouched = 0;
 }
 
 static bool frame_fits(const struct fl_job *j, const struct fl_rule *r, const struct fl_writer *w)
@@ -207,6 +240,14 @@ static bool frame_fits(const struct fl_job *j, const struct fl_rule *r, const st
     if (!w->tb_done)
         return false;
     return j->tracebacks[w->tb_done - 1].user == (r->frame == FL_FRAME_USER);
+}
+
+/* "KeyError: Caught KeyError in DataLoader worker process 3." wraps what is printed next. */
+static bool worker_wrapper(const struct fl_job *j, const struct fl_writer *w)
+{
+    return w->tb_done &&
+           fl_str_starts(j->tracebacks[w->tb_done - 1].message, FL_S("Caught ")) &&
+           fl_str_has(j->tracebacks[w->tb_done - 1].message, FL_S("in DataLoader worker process"));
 }
 
 static bool refused(struct fl_job *j, const struct fl_rule *r, fl_str line)
@@ -270,7 +311,7 @@ static void follow_signs(struct fl_job *j, uint32_t signs, fl_str line, fl_str m
     if (signs & 1u << FL_SIGN_METRIC && !failure)
         fl_timeline_metric(j, message, line, m);
     if (signs & 1u << FL_SIGN_WAIT)
-        fl_watchdog_line(j, message, m);
+        fl_watchdog_line(j, message, line, m);
     if (signs & 1u << FL_SIGN_TEARDOWN && !j->teardown[j->attempt].line)
         j->teardown[j->attempt] = *m;
     for (int k = FL_SIGN_CHECKPOINT; k < FL_SIGN_WAIT; k++)
@@ -307,7 +348,7 @@ static void read_line(struct fl_job *j, const struct fl_block *b, const struct f
         return;
     }
     if (m.rank >= 0)
-        count_rank(j, m.rank, b, number, &m);
+        count_rank(j, m.rank, b->file, number, (size_t)(line.p - b->data), line.n, &m);
     else if (m.task >= 0 && m.task > j->places.max_task)
         j->places.max_task = m.task;
     w->tb_done = 0;
@@ -315,6 +356,8 @@ static void read_line(struct fl_job *j, const struct fl_block *b, const struct f
     w = &j->writers[m.writer];
     match_line(j, c, n, line, p.message, w, &hits);
     tb = w->tb_done;
+    if (worker_wrapper(j, w))
+        hits.best = NULL;
     if (!hits.owned && hits.best)
         fl_event_add(j, hits.best, line, &hits.best_caps, &m, tb);
     if (!hits.owned && hits.confirm)
@@ -346,13 +389,15 @@ static int read_block(struct fl_job *j, const struct fl_block *b, fl_err *err)
         if (k > i || j->open_tracebacks) {
             read_line(j, b, c + i, k - i, line, fl_block_line(b, at, lfs));
         } else if (fl_prefix_peek_rank(line, &rank)) {
-            count_rank(j, rank, b, b->nshifts ? fl_block_line(b, at, lfs) : b->first_line + lfs,
+            count_rank(j, rank, b->file,
+                       b->nshifts ? fl_block_line(b, at, lfs) : b->first_line + lfs, at, line.n,
                        NULL);
         }
         i = k;
         if (j->failed)
             return fl_fail_nomem(err);
     }
+    keep_last_lines(j, b);
     return FL_OK;
 }
 
@@ -369,7 +414,8 @@ static void first_line_of(struct fl_job *j, const struct fl_block *b)
     if (p.origin == FL_FROM_KERNEL)
         j->files[b->file].kernel = true;
     if (j->files[b->file].place.rank >= 0)
-        count_rank(j, j->files[b->file].place.rank, b, b->first_line, &m);
+        count_rank(j, j->files[b->file].place.rank, b->file, b->first_line, 0,
+                   (size_t)(lf - b->data), &m);
 }
 
 /* The last line of a block is always read, so that the end of a log has a time. */

@@ -33,6 +33,7 @@
 #define FL_MAX_RANKS 131072
 #define FL_MAX_HOSTS 32768
 #define FL_MAX_TRACEBACKS 8192
+#define FL_RANK_TEXT 240 /* bytes kept of each rank's last line */
 #define FL_MAX_POINTS 16384 /* metric points kept */
 
 #define FL_T_NONE INT64_MIN
@@ -65,6 +66,7 @@ struct fl_host {
     bool scheduler;  /* the scheduler uses this name */
     bool address;    /* an IP address */
     uint64_t lines;  /* whose frame names it */
+    bool no_host;   /* a file's name looked like one and is none */
     uint32_t ranks;
 };
 
@@ -75,6 +77,9 @@ struct fl_rank {
     bool exited;
     uint64_t lines, progress_seq; /* seq of its latest metric line */
     struct fl_mark last;          /* its last line */
+    char text[FL_RANK_TEXT];  /* that line's beginning, NUL-terminated */
+    uint32_t last_at, last_n; /* where it stands in the block that is being read */
+    bool touched;             /* by that block */
 };
 
 struct fl_places {
@@ -101,6 +106,8 @@ struct fl_rank *fl_places_rank(struct fl_places *p, int32_t rank, bool add);
 /* Learns from one line that a topology sign matched. */
 struct fl_job;
 void fl_places_learn(struct fl_job *j, const struct fl_mark *m, fl_str message);
+/* A frame inside `file` names `host`. */
+void fl_places_file_host(struct fl_job *j, uint32_t file, int32_t host);
 /* At the end: decides what task numbers mean, joins hosts that are one, fills ranks' hosts. */
 void fl_places_settle(struct fl_job *j);
 /* Rank of a mark, after fl_places_settle: its own, or by task, local rank and host, or pid. */
@@ -152,7 +159,8 @@ struct fl_hit {
     int32_t gpu_index;
     fl_str gpu;
     uint32_t traceback; /* number + 1, 0 none */
-    int32_t exit_code;  /* INT32_MIN unknown */
+    int32_t exit_code; /* INT32_MIN unknown */
+    bool waited;       /* the line ends a wait: it began before it was printed */
 };
 
 struct fl_event {
@@ -182,6 +190,7 @@ struct fl_wait {
     char op[32];
     bool timed_out;
     struct fl_mark mark;
+    const char *text; /* its line, for the first few */
 };
 
 struct fl_waits {
@@ -248,6 +257,7 @@ struct fl_file_state {
     int64_t t; /* last time seen in the file, on `clock` */
     uint8_t clock;
     bool kernel;
+    int32_t frame_host; /* the one host that frames inside the file name: -1 none, -2 several */
 };
 
 struct fl_job {
@@ -267,6 +277,8 @@ struct fl_job {
     size_t open_tracebacks;
 
     struct fl_places places;
+    uint32_t *touched; /* ranks of the block that is being read; owned */
+    size_t ntouched, touched_cap;
     struct fl_table_row table; /* torchrun failure table, the row being read */
     struct fl_traceback *tracebacks;
     size_t ntracebacks, tracebacks_cap;

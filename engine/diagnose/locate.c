@@ -160,57 +160,125 @@ static bool missing_rank_cause(const char *id)
            !strcmp(id, "fw.hang") || !strcmp(id, "fw.desync");
 }
 
-/* Hosts alone, when the accused are many ranks of few hosts. */
-static bool few_hosts(const struct fl_job *j, const struct places *ps, struct fl_location *out)
+struct spread {
+    int32_t ranks[FL_PLACES], hosts[FL_PLACES];
+    size_t nranks, nhosts;
+    bool many; /* more than fit */
+};
+
+static struct spread spread_of(const struct places *ps)
 {
-    int32_t hosts[FL_PLACES];
-    size_t n = 0;
+    struct spread s = {.many = ps->all > ps->n};
 
     for (size_t i = 0; i < ps->n; i++) {
-        if (ps->v[i].host < 0)
-            return false;
-        put_number(hosts, &n, ps->v[i].host);
+        size_t r = s.nranks, h = s.nhosts;
+        put_number(s.ranks, &s.nranks, ps->v[i].rank);
+        put_number(s.hosts, &s.nhosts, ps->v[i].host);
+        s.many |= r == FL_PLACES || h == FL_PLACES;
     }
-    if (n == 0 || n > 1 || ps->all > ps->n)
-        return false;
-    if (j->places.nhosts <= 1 && j->places.nodes <= 1)
-        return false;
-    out->hosts[0] = hosts[0];
-    out->nhosts = 1;
-    return true;
+    return s;
+}
+
+/* What other lines of the cause add to the first place: its card, its rank, its host. */
+static void complete(const struct places *ps, struct place *p)
+{
+    int32_t rank = -1;
+    size_t ranks = 0;
+
+    for (size_t i = 0; i < ps->n; i++) {
+        const struct place *q = &ps->v[i];
+        bool same_rank = p->rank >= 0 && q->rank == p->rank;
+        bool same_host = p->host >= 0 && q->host == p->host;
+        if (!same_rank && !same_host)
+            continue;
+        if (same_rank && p->host < 0)
+            p->host = q->host;
+        if ((same_rank || q->rank < 0 || p->rank < 0) && !p->gpu.n && q->gpu.n) {
+            p->gpu = q->gpu;
+            if (p->gpu_index < 0)
+                p->gpu_index = q->gpu_index;
+        }
+        if (q->rank >= 0 && q->rank != rank) {
+            rank = q->rank;
+            ranks++;
+        }
+    }
+    if (p->rank < 0 && ranks == 1)
+        p->rank = rank;
+}
+
+/* Everybody says it: no place, unless all are on one host of several. */
+static void one_host(const struct fl_job *j, const struct spread *s, struct fl_location *out)
+{
+    if (s->nhosts == 1 && !s->many && j->places.nhosts > 1 && s->nranks > 0) {
+        out->hosts[0] = s->hosts[0];
+        out->nhosts = 1;
+    }
+}
+
+static void gather(const struct fl_job *j, const struct fl_candidate_cause *c, struct places *ps)
+{
+    for (size_t e = 0; e < c->nevents; e++) {
+        const struct fl_event *ev = c->events[e];
+        bool peer = ev->rule->role == c->best->rule->role || ps->n == 0;
+        if (!peer || ev->survived || ev->stale ||
+            (ps->n && ev->rule->strength + 25 < c->best->rule->strength))
+            continue;
+        for (size_t i = 0; i < ev->nhits; i++)
+            add_place(ps, place_of(j, &ev->hits[i]));
+    }
+}
+
+static void name_places(const struct fl_job *j, const struct fl_candidate_cause *c,
+                        struct fl_location *out)
+{
+    bool card = card_cause(j->rules->causes[c->cause].id);
+    const struct fl_hit *first = first_hit(j, c);
+    struct places ps = {.n = 0};
+    struct spread s;
+
+    gather(j, c, &ps);
+    if (ps.n == 0)
+        return;
+    s = spread_of(&ps);
+    if (!s.many && s.nranks <= 1 && s.nhosts <= 1) {
+        struct place p = ps.v[0];
+        complete(&ps, &p);
+        put_place(j, &p, card, out);
+        for (size_t i = 1; i < ps.n && ps.n <= 2; i++)
+            put_place(j, &ps.v[i], card, out);
+    } else if (first) {
+        struct place p = place_of(j, first);
+        complete(&ps, &p);
+        put_place(j, &p, card, out);
+    } else if (!s.many && s.nranks <= 2 && s.nhosts <= 2 &&
+               (s.nranks < j->places.nranks || s.nranks < 2)) {
+        for (size_t i = 0; i < ps.n; i++)
+            put_place(j, &ps.v[i], card && ps.n <= 2, out);
+    } else {
+        one_host(j, &s, out);
+    }
 }
 
 void fl_locate(struct fl_job *j, const struct fl_verdict *v, struct fl_location *out)
 {
     const struct fl_candidate_cause *w = v->winner;
-    const struct fl_hit *first;
-    struct places ps = {.n = 0};
-    const char *id;
-    bool card;
 
     *out = (struct fl_location){0};
-    if (!w)
+    if (v->outcome == FL_OUTCOME_HEALTHY)
         return;
-    id = j->rules->causes[w->cause].id;
-    card = card_cause(id);
-    if (missing_rank_cause(id) && v->waits.nsuspects && v->waits.nsuspects <= FEW) {
+    if (w && missing_rank_cause(j->rules->causes[w->cause].id) && v->waits.nsuspects &&
+        v->waits.nsuspects <= FEW) {
         suspects(j, v, out);
         return;
     }
-    if (!w->best)
+    if (w) {
+        if (w->best)
+            name_places(j, w, out);
         return;
-    for (size_t i = 0; i < w->best->nhits; i++)
-        add_place(&ps, place_of(j, &w->best->hits[i]));
-    first = first_hit(j, w);
-    if (ps.all == 0 && first)
-        add_place(&ps, place_of(j, first));
-    if (ps.all <= 2 && ps.all > 0) {
-        for (size_t i = 0; i < ps.n; i++)
-            put_place(j, &ps.v[i], card, out);
-    } else if (first) {
-        struct place p = place_of(j, first);
-        put_place(j, &p, card, out);
-    } else {
-        few_hosts(j, &ps, out);
     }
+    /* no cause, but perhaps one rank that died */
+    for (size_t i = 0; i < v->nranking && !out->nranks && !out->nhosts; i++)
+        if (v->ranking[i]->best && !v->ranking[i]->best->survived && !v->ranking[i]->best->stale)
+            name_places(j, v->ranking[i], out);
 }

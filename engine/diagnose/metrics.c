@@ -139,6 +139,8 @@ static bool bar(fl_str s, struct fl_metric *m)
             d--;
         if (fl_str_f64(fl_str_sub(tail, d, i - d), &v) && v > 0)
             m->step_ms = unit.p[0] == 's' ? v * 1000 : 1000 / v;
+        if (m->step_ms < 10)
+            return false; /* a hundred a second: no training step of a language model */
         break;
     }
     return true;

@@ -134,7 +134,7 @@ int32_t fl_places_real_host(const struct fl_places *p, int32_t host)
 {
     for (int i = 0; i < 4 && host >= 0 && p->hosts[host].same_as >= 0; i++)
         host = p->hosts[host].same_as;
-    return host;
+    return host >= 0 && p->hosts[host].no_host ? -1 : host;
 }
 
 struct fl_rank *fl_places_rank(struct fl_places *p, int32_t rank, bool add)
@@ -281,6 +281,8 @@ static void learn_rank(struct fl_job *j, const struct fl_fact *f, const struct f
         return;
     if (host >= 0)
         r->host = host;
+    if (f->host.n && host >= 0 && f->exit_code != INT32_MIN)
+        fl_places_file_host(j, m->file, host); /* an agent's table covers its own node */
     if (f->local_rank >= 0) {
         r->local_rank = (int32_t)f->local_rank;
         if (host >= 0)
@@ -351,10 +353,42 @@ void fl_places_learn(struct fl_job *j, const struct fl_mark *m, fl_str message)
 
 /* ---- settling ---- */
 
+void fl_places_file_host(struct fl_job *j, uint32_t file, int32_t host)
+{
+    struct fl_file_state *f = &j->files[file];
+
+    if (host == f->host)
+        return;
+    if (f->frame_host == -1)
+        f->frame_host = host;
+    else if (f->frame_host >= 0 && fl_places_real_host(&j->places, f->frame_host) !=
+                                       fl_places_real_host(&j->places, host))
+        f->frame_host = -2;
+}
+
+/* "node-07.log" whose lines all come from ml-h100-0150: one host under two names. A name that stands
+ * for a file with several hosts ("train-8812.log") is no host at all. */
+static void settle_file_hosts(struct fl_job *j)
+{
+    struct fl_places *p = &j->places;
+
+    for (size_t i = 0; i < j->nfiles; i++) {
+        const struct fl_file_state *f = &j->files[i];
+        if (f->host < 0 || p->hosts[f->host].lines || p->hosts[f->host].same_as >= 0)
+            continue;
+        if (f->frame_host == -2)
+            p->hosts[f->host].no_host = true;
+        else if (f->frame_host >= 0 && fl_places_real_host(p, f->frame_host) != f->host)
+            p->hosts[f->host].same_as = fl_places_real_host(p, f->frame_host);
+    }
+}
+
 void fl_places_settle(struct fl_job *j)
 {
     struct fl_places *p = &j->places;
     int32_t tasks = p->max_task + 1;
+
+    settle_file_hosts(j);
 
     /* srun -l numbers tasks; they are ranks when there is one a rank, or when nothing else is
      * known to be a rank. */
@@ -376,8 +410,17 @@ void fl_places_settle(struct fl_job *j)
         }
     }
     for (size_t i = 0; i < p->nranks; i++)
-        if (p->ranks[i].host >= 0)
+        if (fl_places_real_host(p, p->ranks[i].host) >= 0)
             p->hosts[fl_places_real_host(p, p->ranks[i].host)].ranks++;
+}
+
+static size_t real_hosts(const struct fl_places *p)
+{
+    size_t n = 0;
+
+    for (size_t i = 0; i < p->nhosts; i++)
+        n += p->hosts[i].same_as < 0 && !p->hosts[i].no_host && !p->hosts[i].address;
+    return n;
 }
 
 int32_t fl_places_rank_of(const struct fl_job *j, const struct fl_mark *m)
@@ -400,6 +443,8 @@ int32_t fl_places_rank_of(const struct fl_job *j, const struct fl_mark *m)
                        host_key(key, -2 - (int32_t)m->file, fl_str_n(number, (size_t)n)), &at))
             return (int32_t)at;
     }
+    if (m->local_rank >= 0 && p->nodes <= 1 && real_hosts(p) <= 1 && m->local_rank <= p->max_rank)
+        return m->local_rank; /* one node: local is global */
     if (m->pid > 0) {
         n = snprintf(number, sizeof(number), "%lld", (long long)m->pid);
         if (fl_map_get(&p->pid_of,
@@ -416,9 +461,13 @@ int32_t fl_places_host_of(const struct fl_job *j, const struct fl_mark *m)
     int32_t rank;
     struct fl_rank *r;
 
-    if (m->host >= 0)
+    if (m->host >= 0 && fl_places_real_host(&j->places, m->host) >= 0)
         return fl_places_real_host(&j->places, m->host);
     rank = fl_places_rank_of(j, m);
     r = rank >= 0 ? fl_places_rank((struct fl_places *)(uintptr_t)&j->places, rank, false) : NULL;
-    return r && r->host >= 0 ? fl_places_real_host(&j->places, r->host) : -1;
+    if (r && fl_places_real_host(&j->places, r->host) >= 0)
+        return fl_places_real_host(&j->places, r->host);
+    if (m->line && m->file < j->nfiles && j->files[m->file].frame_host >= 0)
+        return fl_places_real_host(&j->places, j->files[m->file].frame_host);
+    return -1;
 }

@@ -179,6 +179,7 @@ void fl_timeline_metric(struct fl_job *j, fl_str message, fl_str line, const str
         t->restart_from = t->last_step;
         t->restart_at = *at;
         t->restart_step = m.step;
+        t->restart_bar = m.bar || fl_str_has(message, FL_S("[batch="));
     }
     add_point(j, &m, line, at);
     take_progress(j, m.step, at);

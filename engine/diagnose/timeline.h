@@ -18,6 +18,7 @@ struct fl_timeline {
     int64_t first_step, last_step, total, saved_step, saving_step;
     int64_t restart_from, restart_step; /* of the latest fall-back */
     struct fl_mark restart_at;
+    bool restart_bar; /* told by a progress bar: an epoch's beginning */
     struct fl_mark last_progress, last_eval;
     bool eval_nan;
     struct fl_point pending; /* latest evaluation; text owned */

@@ -99,7 +99,7 @@ static struct fl_wait *wait_of(struct fl_job *j, int32_t rank, uint64_t group)
     return &w->v[at];
 }
 
-void fl_watchdog_line(struct fl_job *j, fl_str s, const struct fl_mark *m)
+void fl_watchdog_line(struct fl_job *j, fl_str s, fl_str line, const struct fl_mark *m)
 {
     bool timeout = fl_str_has(s, FL_S("Watchdog caught collective operation timeout"));
     int64_t rank = m->rank, ms = 0, v;
@@ -123,6 +123,8 @@ void fl_watchdog_line(struct fl_job *j, fl_str s, const struct fl_mark *m)
         return;
     w->timed_out = true;
     w->mark = *m;
+    if (j->waits.n <= 64)
+        w->text = fl_arena_z(&j->arena, fl_str_sub(line, 0, 1000));
     field(s, "SeqNum", &w->seq);
     field(s, "NumelIn", &w->numel);
     at = fl_str_find(s, FL_S("OpType="));

@@ -27,7 +27,8 @@ struct fl_wait_verdict {
 };
 
 /* A line with a time-out or with last enqueued / completed work. */
-void fl_watchdog_line(struct fl_job *j, fl_str message, const struct fl_mark *m);
+void fl_watchdog_line(struct fl_job *j, fl_str message, fl_str line,
+                      const struct fl_mark *m);
 /* At the end, after fl_places_settle. 0 or FL_ENOMEM. */
 int fl_watchdog_judge(struct fl_job *j, struct fl_wait_verdict *out);
 void fl_waits_dispose(struct fl_waits *w);
