@@ -13,6 +13,12 @@
 
 #include <cmocka.h>
 
+/* Under the name that base/alloc.h poisons below. */
+static void *libc_realloc(void *p, size_t n)
+{
+    return realloc(p, n);
+}
+
 #include "base/alloc.h"
 #include "base/file.h"
 #include "match/match.h"
@@ -410,6 +416,72 @@ static void lint_of_patterns(void **state)
     assert_false(fl_pattern_has_group(&patterns[0], FL_S("rank")));
 }
 
+static size_t until_failure; /* SIZE_MAX: never */
+
+static void *failing(void *ctx, void *p, size_t n)
+{
+    (void)ctx;
+    if (n == 0) {
+        free(p);
+        return NULL;
+    }
+    if (until_failure == 0)
+        return NULL;
+    if (until_failure != SIZE_MAX)
+        until_failure--;
+    return libc_realloc(p, n);
+}
+
+/* One whole use of the room; the answer, or a negative error. */
+static int one_use(enum fl_match_engine engine)
+{
+    struct fl_match_opts opts = {engine, NULL, true};
+    const struct fl_candidate *c;
+    fl_match_scratch *s = NULL;
+    fl_matcher *m = NULL;
+    fl_regex *re = NULL;
+    int r, found = 0;
+    size_t n = 0;
+
+    if ((r = fl_matcher_new(patterns, 10, &opts, &m, NULL)) == 0 &&
+        (r = fl_match_scratch_new(m, &s, NULL)) == 0 &&
+        (r = fl_regex_new(FL_S("mem(?P<x>o)ry"), false, "t", &re, NULL)) == 0)
+        r = fl_match_block(m, s, FL_S("error\nx CUDA out of memory\nkilled\n"), &c, &n, NULL);
+    for (size_t i = 0; r == 0 && i < n; i++)
+        found += fl_match_confirm(m, s, c[i].pattern, FL_S("x CUDA out of memory error"), 0, NULL);
+    if (r == 0)
+        found += 10 * fl_regex_match(re, s, FL_S("memory"), NULL);
+    if (r == 0 && fl_match_out_of_memory(s))
+        r = FL_ENOMEM;
+    fl_regex_free(re);
+    fl_match_scratch_free(s);
+    fl_matcher_free(m);
+    return r ? r : found;
+}
+
+static void each_failed_allocation_is_told(void **state)
+{
+    (void)state;
+    static const enum fl_match_engine engines[] = {FL_MATCH_AUTO, FL_MATCH_PCRE2};
+
+    fl_alloc_hook(failing, NULL);
+    for (size_t e = 0; e < COUNT(engines); e++) {
+        size_t i = 0;
+        int r = FL_ENOMEM, want;
+        until_failure = SIZE_MAX;
+        want = one_use(engines[e]);
+        assert_true(want >= 12);
+        for (; r == FL_ENOMEM && i < 100000; i++) {
+            until_failure = i;
+            r = one_use(engines[e]);
+        }
+        until_failure = SIZE_MAX;
+        if (r != want)
+            fail_msg("engine %zu, allocation %zu: got %d, wanted %d", e, i, r, want);
+    }
+    fl_alloc_hook(NULL, NULL);
+}
+
 #ifdef FL_HAVE_VECTORSCAN
 
 static char dir[64];
@@ -609,6 +681,7 @@ int main(void)
         cmocka_unit_test(hostile_lines_are_bounded),
         cmocka_unit_test(single_expressions),
         cmocka_unit_test(lint_of_patterns),
+        cmocka_unit_test(each_failed_allocation_is_told),
 #ifdef FL_HAVE_VECTORSCAN
         cmocka_unit_test_setup_teardown(cache_is_used, make_dir, remove_dir),
         cmocka_unit_test_setup_teardown(cache_survives_damage, make_dir, remove_dir),
