@@ -8,11 +8,13 @@ page about a time-out. The kernel log of gn08 holds the reason in one line, betw
 about another GPU and what the driver prints afterwards.
 
 Everything here is made up; host names, addresses and numbers are of no real machine. The random
-seed is fixed: running this again writes the same bytes.
+seed is fixed: running this again writes the same bytes. --compare writes nothing and fails when the
+files are not what it would write.
 """
 import datetime
 import os
 import random
+import sys
 
 R = random.Random(79)
 HERE = os.path.join(os.path.dirname(os.path.abspath(__file__)), "gpu-lost")
@@ -259,9 +261,19 @@ def main():
     files = {"train-%s.log" % n: [x[2] for x in sorted(logs[n], key=lambda x: x[:2])]
              for n in NODES}
     files["dmesg-gn08.log"] = kernel()
+    differs = 0
     for name, lines in files.items():
-        with open(os.path.join(HERE, name), "w", encoding="utf-8", newline="\n") as f:
-            f.write("\n".join(lines) + "\n")
+        text = "\n".join(lines) + "\n"
+        path = os.path.join(HERE, name)
+        if "--compare" in sys.argv:
+            with open(path, encoding="utf-8", newline="") as f:
+                if f.read() != text:
+                    print("samples/gpu-lost/%s is not what samples/make.py writes" % name)
+                    differs = 1
+        else:
+            with open(path, "w", encoding="utf-8", newline="\n") as f:
+                f.write(text)
+    return differs
 
 
-main()
+sys.exit(main())

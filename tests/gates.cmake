@@ -6,6 +6,12 @@ if(FL_GATES)
   add_test(NAME gate.style COMMAND ${Python3_EXECUTABLE} ${CMAKE_CURRENT_SOURCE_DIR}/style.py)
   add_test(NAME gate.headers COMMAND sh ${CMAKE_CURRENT_SOURCE_DIR}/headers/run.sh
     ${CMAKE_SOURCE_DIR} ${CMAKE_BINARY_DIR} ${CMAKE_C_COMPILER} ${FL_CXX})
+  if(TARGET diagnose)
+    add_test(NAME gate.readme COMMAND ${Python3_EXECUTABLE} ${CMAKE_CURRENT_SOURCE_DIR}/readme.py
+      $<TARGET_FILE:diagnose>)
+    add_test(NAME gate.sample COMMAND ${Python3_EXECUTABLE} ${CMAKE_SOURCE_DIR}/samples/make.py
+      --compare)
+  endif()
   if(EXISTS ${CMAKE_SOURCE_DIR}/engine/install.cmake)
     add_test(NAME gate.install COMMAND sh ${CMAKE_CURRENT_SOURCE_DIR}/install/run.sh
       ${CMAKE_SOURCE_DIR} ${CMAKE_BINARY_DIR} ${CMAKE_C_COMPILER})
