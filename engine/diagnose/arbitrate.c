@@ -43,7 +43,7 @@ static const struct {
        .last_resort = -34,
        .chained = -25,
        .after_teardown = -30,
-       .after_end = -45,
+       .after_end = -75,
        .earliest = 10,
        .later = -14,
        .named = 10,
@@ -130,6 +130,8 @@ static bool survived(const struct arbiter *a, const struct fl_event *e)
     const char *id = a->j->rules->causes[e->cause].id;
     uint32_t n;
 
+    if (a->j->rules->causes[e->cause].bystander)
+        return false; /* a cancelled job may go on printing while it is being killed */
     for (size_t i = 0; i < sizeof(seen_by_timeline) / sizeof(*seen_by_timeline); i++)
         if (strcmp(id, seen_by_timeline[i]) == 0)
             return false;
@@ -561,7 +563,7 @@ static bool earlier_decides(const struct arbiter *a, const struct fl_candidate_c
         "net.nccl_timeout", "unknown",        "net.connection"};
     const struct fl_cause *f = cause_of(a, first), *l = cause_of(a, last);
 
-    if (first->cause == last->cause || !strcmp(f->id, "unknown"))
+    if (first->cause == last->cause || f->bystander || !strcmp(f->id, "unknown"))
         return false;
     if (fl_cause_explains(f, last->cause) ||
         (f->precedence >= 80 && l->precedence < f->precedence && !progressed))
@@ -696,6 +698,9 @@ int fl_arbitrate(struct fl_job *j, struct fl_verdict *out, fl_err *err)
     fl_timeline_findings(j, out->findings, FL_FINDINGS, &out->nfindings);
     if (fl_watchdog_judge(j, &out->waits))
         return fl_fail_nomem(err);
+    if (out->nfindings < FL_FINDINGS &&
+        fl_watchdog_finding(j, &out->waits, &out->findings[out->nfindings]))
+        out->nfindings++;
     find_job_start(&a);
     set_aside(&a);
     r = judge_all(&a, err);

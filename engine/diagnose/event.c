@@ -113,6 +113,8 @@ static void fill_hit(struct fl_job *j, const struct fl_rule *r, const struct fl_
         h->mark.local_rank = (int32_t)v;
     if (h->mark.task < 0 && group_number(c, "task", FL_MAX_RANKS, &v))
         h->mark.task = (int32_t)v;
+    if (h->mark.task > j->places.max_task)
+        j->places.max_task = h->mark.task;
     if (group_number(c, "pid", INT64_MAX, &v))
         h->mark.pid = (int64_t)v;
     h->waited = group(c, "ms").p || group(c, "seconds").p;
@@ -131,11 +133,11 @@ static void fill_hit(struct fl_job *j, const struct fl_rule *r, const struct fl_
     }
 }
 
-static struct fl_event *event_of(struct fl_job *j, const struct fl_rule *r)
+static struct fl_event *event_of(struct fl_job *j, const struct fl_rule *r, uint16_t attempt)
 {
     struct {
         uint32_t rule, attempt;
-    } key = {(uint32_t)(r - j->rules->rules), j->attempt};
+    } key = {(uint32_t)(r - j->rules->rules), attempt};
     uint32_t at;
     bool added;
     struct fl_event *e;
@@ -150,7 +152,7 @@ static struct fl_event *event_of(struct fl_job *j, const struct fl_rule *r)
         return NULL;
     e->rule = r;
     e->cause = r->cause;
-    e->attempt = j->attempt;
+    e->attempt = attempt;
     fl_map_init(&e->seen);
     j->events[j->nevents++] = e;
     return e;
@@ -203,7 +205,7 @@ static int add_hit(struct fl_job *j, struct fl_event *e, const struct fl_hit *h,
 void fl_event_add(struct fl_job *j, const struct fl_rule *r, fl_str line,
                   const struct fl_caps *caps, const struct fl_mark *m, uint32_t traceback)
 {
-    struct fl_event *e = event_of(j, r);
+    struct fl_event *e = event_of(j, r, m->attempt);
     struct fl_hit h;
 
     if (!e) {

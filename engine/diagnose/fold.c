@@ -312,8 +312,8 @@ static void follow_signs(struct fl_job *j, uint32_t signs, fl_str line, fl_str m
         fl_timeline_metric(j, message, line, m);
     if (signs & 1u << FL_SIGN_WAIT)
         fl_watchdog_line(j, message, line, m);
-    if (signs & 1u << FL_SIGN_TEARDOWN && !j->teardown[j->attempt].line)
-        j->teardown[j->attempt] = *m;
+    if (signs & 1u << FL_SIGN_TEARDOWN && !j->teardown[m->attempt].line)
+        j->teardown[m->attempt] = *m;
     for (int k = FL_SIGN_CHECKPOINT; k < FL_SIGN_WAIT; k++)
         if (signs & 1u << k)
             fl_timeline_sign(j, k, message, line, m);
@@ -324,6 +324,33 @@ static bool outside(const struct fl_job *j, const struct fl_mark *m)
     if (m->t == FL_T_NONE || m->clock == FL_CLOCK_BOOT)
         return false;
     return m->t < j->opts->since_us || m->t > j->opts->until_us;
+}
+
+/* torchrun's --tee writes "[rank5]:" for the local rank when the role is called rank; the program's
+ * own "[rank77]:" behind it gives that away, for the whole file. */
+static void sort_out_ranks(struct fl_job *j, uint32_t file, fl_str line, struct fl_prefix *p)
+{
+    struct fl_file_state *f = &j->files[file];
+    int32_t outer;
+
+    if (p->rank < 0 || line.n == 0 || line.p[0] != '[' || !fl_prefix_peek_rank(line, &outer))
+        return;
+    if (outer != p->rank) {
+        f->outer_is_local = true;
+        if (p->local_rank < 0)
+            p->local_rank = outer;
+    } else if (f->outer_is_local && !fl_str_has(fl_str_sub(line, 1, 40), FL_S("]:[rank"))) {
+        p->local_rank = p->rank;
+        p->rank = -1;
+    }
+}
+
+/* A scheduler's last word on an attempt may stand behind the line that announces the next. */
+static void back_to_attempt(const struct fl_job *j, uint32_t signs, struct fl_mark *m)
+{
+    if (m->attempt && signs & 1u << FL_SIGN_TEARDOWN && m->progress == j->attempt_progress &&
+        m->seq - j->attempt_first[m->attempt].seq < 200)
+        m->attempt--;
 }
 
 /* One line that is read in full. */
@@ -339,6 +366,7 @@ static void read_line(struct fl_job *j, const struct fl_block *b, const struct f
     uint32_t tb = 0;
 
     fl_prefix_parse(line, &p);
+    sort_out_ranks(j, b->file, line, &p);
     message = fl_str_from(line, p.message);
     w = mark_line(j, b, &p, number, &m);
     if (!w)
@@ -356,6 +384,7 @@ static void read_line(struct fl_job *j, const struct fl_block *b, const struct f
     w = &j->writers[m.writer];
     match_line(j, c, n, line, p.message, w, &hits);
     tb = w->tb_done;
+    back_to_attempt(j, hits.signs, &m);
     if (worker_wrapper(j, w))
         hits.best = NULL;
     if (!hits.owned && hits.best)
@@ -388,7 +417,7 @@ static int read_block(struct fl_job *j, const struct fl_block *b, fl_err *err)
             ;
         if (k > i || j->open_tracebacks) {
             read_line(j, b, c + i, k - i, line, fl_block_line(b, at, lfs));
-        } else if (fl_prefix_peek_rank(line, &rank)) {
+        } else if (!j->files[b->file].outer_is_local && fl_prefix_peek_rank(line, &rank)) {
             count_rank(j, rank, b->file,
                        b->nshifts ? fl_block_line(b, at, lfs) : b->first_line + lfs, at, line.n,
                        NULL);

@@ -110,6 +110,10 @@ void fl_places_learn(struct fl_job *j, const struct fl_mark *m, fl_str message);
 void fl_places_file_host(struct fl_job *j, uint32_t file, int32_t host);
 /* At the end: decides what task numbers mean, joins hosts that are one, fills ranks' hosts. */
 void fl_places_settle(struct fl_job *j);
+/* The job's one host, or -1 when there are more or none. */
+int32_t fl_places_only_host(const struct fl_places *p);
+/* The one rank that uses this card, or -1. */
+int32_t fl_places_rank_by_gpu(const struct fl_places *p, int32_t host, fl_str gpu);
 /* Rank of a mark, after fl_places_settle: its own, or by task, local rank and host, or pid. */
 int32_t fl_places_rank_of(const struct fl_job *j, const struct fl_mark *m);
 int32_t fl_places_host_of(const struct fl_job *j, const struct fl_mark *m);
@@ -257,6 +261,7 @@ struct fl_file_state {
     int64_t t; /* last time seen in the file, on `clock` */
     uint8_t clock;
     bool kernel;
+    bool outer_is_local; /* "[rank5]:[rank77]:": the outer number is a local rank */
     int32_t frame_host; /* the one host that frames inside the file name: -1 none, -2 several */
 };
 
@@ -296,6 +301,7 @@ struct fl_job {
     uint32_t progress; /* metric points so far */
     uint16_t attempt;
     struct fl_mark attempt_first[64];
+    uint32_t attempt_progress; /* metric points before the current attempt */
     struct fl_mark first_line, last_line;
 
     int32_t year;      /* of the first full date, 0 none */

@@ -41,6 +41,10 @@ static struct place place_of(const struct fl_job *j, const struct fl_hit *h)
     }
     if (p.host >= 0)
         p.host = fl_places_real_host(&j->places, p.host);
+    if (p.host < 0)
+        p.host = fl_places_only_host(&j->places);
+    if (p.rank < 0 && p.gpu.n)
+        p.rank = fl_places_rank_by_gpu(&j->places, p.host, p.gpu);
     if (p.gpu_index < 0)
         p.gpu_index = fl_places_gpu_index(&j->places, p.host, p.gpu);
     return p;
@@ -64,38 +68,58 @@ static void add_place(struct places *ps, struct place p)
         ps->v[ps->n++] = p;
 }
 
+static bool timed_alike(const struct fl_hit *a, const struct fl_hit *b)
+{
+    return a->begin != FL_T_NONE && b->begin != FL_T_NONE && a->mark.clock == b->mark.clock &&
+           (a->mark.clock != FL_CLOCK_BOOT || a->mark.file == b->mark.file);
+}
+
+static bool earlier(const struct fl_hit *a, const struct fl_hit *b)
+{
+    if (a->mark.file == b->mark.file && (!timed_alike(a, b) || a->begin == b->begin))
+        return a->mark.line < b->mark.line;
+    return timed_alike(a, b) && a->begin < b->begin;
+}
+
+/* `b` began later than `a` beyond doubt: by its time, or by its line where one program writes the
+ * file in order (a kernel), or where so few say it that a chance order is unlikely. */
+static bool clearly_later(const struct fl_job *j, const struct fl_hit *a, const struct fl_hit *b,
+                          bool few)
+{
+    bool same_file = a->mark.file == b->mark.file && b->mark.line > a->mark.line;
+
+    if (same_file && (few || j->files[a->mark.file].kernel))
+        return true;
+    return timed_alike(a, b) && b->begin > a->begin + US / 5;
+}
+
 /* The hit that is clearly first among all of the cause's, or NULL. */
-static const struct fl_hit *first_hit(const struct fl_job *j, const struct fl_candidate_cause *c)
+static const struct fl_hit *first_hit(const struct fl_job *j, const struct fl_candidate_cause *c,
+                                      size_t places)
 {
     const struct fl_hit *first = NULL;
-    size_t others = 0, after = 0;
+    bool few = places <= 3 && places * 4 <= j->places.nranks;
 
     for (size_t e = 0; e < c->nevents; e++) {
         if (c->events[e]->rule->role != c->best->rule->role)
             continue;
-        for (size_t i = 0; i < c->events[e]->nhits; i++) {
-            const struct fl_hit *h = &c->events[e]->hits[i];
-            bool timed = h->begin != FL_T_NONE && first && first->begin != FL_T_NONE &&
-                         h->mark.clock == first->mark.clock &&
-                         (h->mark.clock != FL_CLOCK_BOOT || h->mark.file == first->mark.file);
-            if (!first ||
-                (timed ? h->begin < first->begin
-                       : h->mark.file == first->mark.file && h->mark.line < first->mark.line))
-                first = h;
-        }
+        for (size_t i = 0; i < c->events[e]->nhits; i++)
+            if (!first || earlier(&c->events[e]->hits[i], first))
+                first = &c->events[e]->hits[i];
     }
-    for (size_t e = 0; e < c->nevents && first; e++)
+    for (size_t e = 0; e < c->nevents && first; e++) {
+        if (c->events[e]->rule->role != c->best->rule->role)
+            continue;
         for (size_t i = 0; i < c->events[e]->nhits; i++) {
             const struct fl_hit *h = &c->events[e]->hits[i];
             struct place p = place_of(j, h), q = place_of(j, first);
-            if (h == first || same_place(&p, &q))
-                continue;
-            others++;
-            if (h->mark.clock == first->mark.clock && h->begin != FL_T_NONE &&
-                first->begin != FL_T_NONE && h->begin > first->begin + US / 5)
-                after++;
+            bool kin = p.host == q.host && (p.rank < 0 || q.rank < 0 || p.rank == q.rank) &&
+                       (!p.gpu.n || !q.gpu.n);
+            if (h != first && !same_place(&p, &q) && !kin && !clearly_later(j, first, h, few))
+                return NULL;
         }
-    return first && others == after ? first : NULL;
+    }
+    return first;
 }
 
 static void put_number(int32_t *v, size_t *n, int32_t x)
@@ -233,7 +257,7 @@ static void name_places(const struct fl_job *j, const struct fl_candidate_cause 
                         struct fl_location *out)
 {
     bool card = card_cause(j->rules->causes[c->cause].id);
-    const struct fl_hit *first = first_hit(j, c);
+    const struct fl_hit *first;
     struct places ps = {.n = 0};
     struct spread s;
 
@@ -241,6 +265,7 @@ static void name_places(const struct fl_job *j, const struct fl_candidate_cause 
     if (ps.n == 0)
         return;
     s = spread_of(&ps);
+    first = first_hit(j, c, ps.all);
     if (!s.many && s.nranks <= 1 && s.nhosts <= 1) {
         struct place p = ps.v[0];
         complete(&ps, &p);

@@ -332,6 +332,13 @@ static void learn_fact(void *ctx, const struct fl_fact *f)
         if (host >= 0)
             j->places.hosts[host].scheduler = true;
         break;
+    case FL_FACT_HERE:
+        host = fl_places_host(&j->places, &j->arena, f->host);
+        if (host >= 0) {
+            j->places.hosts[host].lines++;
+            fl_places_file_host(j, m->file, host);
+        }
+        break;
     case FL_FACT_SAME_HOST:
         host = fl_places_host(&j->places, &j->arena, f->host);
         if (host >= 0) {
@@ -392,10 +399,9 @@ void fl_places_settle(struct fl_job *j)
 
     /* srun -l numbers tasks; they are ranks when there is one a rank, or when nothing else is
      * known to be a rank. */
-    p->tasks_are_ranks =
-        tasks > 0 &&
-        (p->world_size == tasks || (p->world_size < 0 && p->max_rank < tasks) ||
-         (p->world_size > 0 && tasks > p->nodes && p->nodes > 0 && tasks <= p->world_size));
+    p->tasks_are_ranks = tasks > 0 &&
+                         !(p->nodes > 0 && tasks <= p->nodes && p->world_size > tasks) &&
+                         (p->world_size < 2 * tasks || p->nodes < 0) && p->max_rank < 2 * tasks;
     if (p->tasks_are_ranks) {
         for (size_t i = 0; i < j->nwriters; i++) {
             const struct fl_mark *m = &j->writers[i].last;
@@ -421,6 +427,37 @@ static size_t real_hosts(const struct fl_places *p)
     for (size_t i = 0; i < p->nhosts; i++)
         n += p->hosts[i].same_as < 0 && !p->hosts[i].no_host && !p->hosts[i].address;
     return n;
+}
+
+int32_t fl_places_only_host(const struct fl_places *p)
+{
+    int32_t only = -1;
+
+    for (size_t i = 0; i < p->nhosts; i++) {
+        const struct fl_host *h = &p->hosts[i];
+        if (h->same_as >= 0 || h->no_host || h->address || !(h->lines || h->ranks))
+            continue;
+        if (only >= 0)
+            return -1;
+        only = (int32_t)i;
+    }
+    return p->nodes > 1 ? -1 : only;
+}
+
+int32_t fl_places_rank_by_gpu(const struct fl_places *p, int32_t host, fl_str gpu)
+{
+    int32_t found = -1;
+
+    for (size_t i = 0; i < p->nranks; i++) {
+        const struct fl_rank *r = &p->ranks[i];
+        if (!fl_str_eq(r->gpu, gpu) ||
+            (host >= 0 && r->host >= 0 && fl_places_real_host(p, r->host) != host))
+            continue;
+        if (found >= 0)
+            return -1;
+        found = r->rank;
+    }
+    return found;
 }
 
 int32_t fl_places_rank_of(const struct fl_job *j, const struct fl_mark *m)

@@ -335,6 +335,20 @@ static void host_and_address(fl_str s, struct teller *t)
         tell(t, &f);
 }
 
+/* "Hostname: gw-317": a script's own banner */
+static void here(fl_str s, struct teller *t)
+{
+    fl_str body = fl_str_trim(s);
+    struct fl_fact f = nothing;
+
+    f.host = word_after(s, "Hostname");
+    if (!f.host.n && fl_str_starts(body, FL_S("hostname")))
+        f.host = word_after(s, "hostname");
+    f.kind = FL_FACT_HERE;
+    if (f.host.n > 1 && f.host.n < 100)
+        tell(t, &f);
+}
+
 void fl_facts_parse(fl_str s, struct fl_table_row *row,
                     void (*tell_fn)(void *ctx, const struct fl_fact *fact), void *ctx)
 {
@@ -369,6 +383,7 @@ void fl_facts_parse(fl_str s, struct fl_table_row *row,
     } else if (fl_str_has(s, FL_S("host")) && fl_str_find_c(s, '|') < 0) {
         rank_and_host(s, &t);
     }
+    here(s, &t);
     node_list(s, &t);
     host_and_address(s, &t);
 }

@@ -13,6 +13,7 @@ enum fl_fact_kind {
     FL_FACT_NODES,          /* n nodes */
     FL_FACT_GPU,            /* GPU index and PCI address on the line's host */
     FL_FACT_SCHEDULER_HOST, /* a host as the scheduler names it */
+    FL_FACT_HERE,           /* the file's lines come from this host */
     FL_FACT_SAME_HOST       /* host and address are one */
 };
 

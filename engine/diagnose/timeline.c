@@ -262,6 +262,7 @@ void fl_timeline_sign(struct fl_job *j, int kind, fl_str message, fl_str line,
             if (j->attempt + 1 < 64) {
                 j->attempt++;
                 j->attempt_first[j->attempt] = *m;
+                j->attempt_progress = j->progress;
             }
         }
         t->attempt_progress = j->progress;

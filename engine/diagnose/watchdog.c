@@ -283,6 +283,81 @@ int fl_watchdog_judge(struct fl_job *j, struct fl_wait_verdict *v)
     return FL_OK;
 }
 
+static const struct fl_point *proof_line(struct fl_job *j, const struct fl_mark *m, const char *text)
+{
+    struct fl_point *p = text && *text ? fl_arena_alloc(&j->arena, sizeof(*p)) : NULL;
+
+    if (!p)
+        return NULL;
+    p->at = *m;
+    p->text = fl_arena_z(&j->arena, fl_str_c(text));
+    return p->text ? p : NULL;
+}
+
+static const struct fl_wait *wait_by(const struct fl_job *j, int32_t rank)
+{
+    for (size_t i = 0; i < j->waits.n; i++)
+        if (j->waits.v[i].rank == rank && j->waits.v[i].timed_out && j->waits.v[i].text)
+            return &j->waits.v[i];
+    return NULL;
+}
+
+/* Any wait of a rank that is no suspect. */
+static const struct fl_wait *other_wait(const struct fl_job *j, const struct fl_wait_verdict *v)
+{
+    for (size_t i = 0; i < j->waits.n; i++) {
+        bool suspected = false;
+        for (size_t s = 0; s < v->nsuspects && s < FL_SUSPECTS; s++)
+            suspected |= v->suspects[s] == j->waits.v[i].rank;
+        if (!suspected && j->waits.v[i].timed_out && j->waits.v[i].text)
+            return &j->waits.v[i];
+    }
+    return NULL;
+}
+
+/* The suspect printed something of its own after the others had begun to wait: it was busy. */
+static bool busy_elsewhere(const struct fl_wait_verdict *v, const struct fl_rank *r)
+{
+    return v->begin != FL_T_NONE && r->last.t != FL_T_NONE && r->last.clock == v->clock &&
+           r->last.t > v->begin + 2000000;
+}
+
+bool fl_watchdog_finding(struct fl_job *j, const struct fl_wait_verdict *v, struct fl_finding *out)
+{
+    struct fl_finding f = {.first_bad_step = -1, .last_good_step = -1};
+    const struct fl_wait *x = other_wait(j, v);
+    struct fl_rank *r;
+    size_t n = 0;
+
+    if (v->kind == FL_WAIT_MISMATCH) {
+        const struct fl_wait *w = v->nsuspects ? wait_by(j, v->suspects[0]) : NULL;
+        f.cause = "fw.desync";
+        f.strength = 76;
+        f.why = fl_arena_f(&j->arena, "ranks waited at collective number %lld for different operations",
+                           (long long)v->seq);
+        if (w && (f.proof[n] = proof_line(j, &w->mark, w->text)))
+            n++;
+    } else if (v->kind == FL_WAIT_MISSING && v->nsuspects <= 4) {
+        r = fl_places_rank(&j->places, v->suspects[0], false);
+        if (!r || !busy_elsewhere(v, r))
+            return false;
+        f.cause = "fw.late_rank";
+        f.strength = 70;
+        f.why = fl_arena_f(&j->arena, "rank %d was still busy when the others had begun to wait for it in %s",
+                           v->suspects[0], v->op[0] ? v->op : "a collective");
+        if ((f.proof[n] = proof_line(j, &r->last, r->text)))
+            n++;
+    } else {
+        return false;
+    }
+    if (x && (f.proof[n] = proof_line(j, &x->mark, x->text)))
+        n++;
+    if (!n || !f.why)
+        return false;
+    *out = f;
+    return true;
+}
+
 void fl_waits_dispose(struct fl_waits *w)
 {
     fl_free(w->v);

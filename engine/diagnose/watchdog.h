@@ -31,6 +31,9 @@ void fl_watchdog_line(struct fl_job *j, fl_str message, fl_str line,
                       const struct fl_mark *m);
 /* At the end, after fl_places_settle. 0 or FL_ENOMEM. */
 int fl_watchdog_judge(struct fl_job *j, struct fl_wait_verdict *out);
+/* What the waits show as a cause of its own (a mismatch, a rank that was busy elsewhere): true and
+ * *out filled. Its proof is in the job's arena. */
+bool fl_watchdog_finding(struct fl_job *j, const struct fl_wait_verdict *v, struct fl_finding *out);
 void fl_waits_dispose(struct fl_waits *w);
 
 #endif
