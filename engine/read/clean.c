@@ -58,17 +58,21 @@ int fl_marks_line(struct fl_marks *m, size_t at, uint64_t line)
 size_t fl_count_lf(const char *p, size_t n)
 {
     const uint64_t lf = 0x0a0a0a0a0a0a0a0aULL, low = 0x7f7f7f7f7f7f7f7fULL;
+    const uint64_t ones = 0x0101010101010101ULL, even = 0x00ff00ff00ff00ffULL;
     size_t count = 0, i = 0;
 
-    /* Eight bytes a step: a byte of x is zero where an LF stands, and only there is the high bit of
-     * y clear. */
+    /* Eight bytes a step: where an LF stands, a byte of x is zero, and only there the high bit of
+     * ((x & low) + low) | x is clear. Each byte of `sum` counts its own column; 255 steps fit. */
     while (n - i >= 8) {
-        uint64_t x, y;
-        memcpy(&x, p + i, 8);
-        x ^= lf;
-        y = ((x & low) + low) | x | low;
-        count += (size_t)__builtin_popcountll(~y);
-        i += 8;
+        size_t steps = (n - i) / 8 < 255 ? (n - i) / 8 : 255;
+        uint64_t sum = 0, x;
+        for (size_t k = 0; k < steps; k++, i += 8) {
+            memcpy(&x, p + i, 8);
+            x ^= lf;
+            sum += (~(((x & low) + low) | x) >> 7) & ones;
+        }
+        sum = (sum & even) + (sum >> 8 & even);
+        count += (size_t)((sum * 0x0001000100010001ULL) >> 48);
     }
     for (; i < n; i++)
         count += p[i] == '\n';

@@ -167,7 +167,7 @@ const char *fl_peel_task(const char *p, const char *end, int32_t *task)
     if (p >= most || !fl_is_digit(*p) || p - start > 6)
         return NULL;
     q = p;
-    while (p < most && fl_is_digit(*p))
+    while (p < most && fl_is_digit(*p) && p - q < 8)
         v = v * 10 + (*p++ - '0');
     if (p - q > 6 || end - p < 2 || p[0] != ':' || p[1] != ' ')
         return NULL;

@@ -148,7 +148,8 @@ static void step_end(struct fl_peel *c, const char *p)
     fl_str s = fl_str_n(p, (size_t)(c->end - p > 200 ? 200 : c->end - p));
     ptrdiff_t on = fl_str_find(s, FL_S(" ON ")), at = fl_str_find(s, FL_S(" AT "));
 
-    if (on >= 0)
+    /* "n[12-14]" names several. */
+    if (on >= 0 && fl_at(c, fl_word_end(c, p + on + 4)) == ' ')
         fl_peel_host(c, p + on + 4, fl_word_end(c, p + on + 4));
     if (at >= 0)
         fl_peel_time(c, p + at + 4);

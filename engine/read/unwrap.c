@@ -54,6 +54,7 @@ void fl_unwrap_init(struct fl_unwrap *u, size_t cap, size_t room)
     fl_buf_init(&u->out, room + 4 * cap + 65536);
     fl_buf_init(&u->text, room + cap + 4096);
     fl_buf_init(&u->scratch, 4096);
+    fl_buf_init(&u->prefix, 512);
     for (int i = 0; i < 2; i++)
         fl_buf_init(&u->part[i].text, cap + 4096);
 }
@@ -63,6 +64,7 @@ void fl_unwrap_dispose(struct fl_unwrap *u)
     fl_buf_dispose(&u->out);
     fl_buf_dispose(&u->text);
     fl_buf_dispose(&u->scratch);
+    fl_buf_dispose(&u->prefix);
     for (int i = 0; i < 2; i++)
         fl_buf_dispose(&u->part[i].text);
     fl_marks_dispose(&u->marks);
@@ -241,8 +243,7 @@ static void put_pod(fl_str object, fl_buf *out)
 
 static int container_line(struct fl_unwrap *u, const struct fl_jl_value *v, uint64_t line)
 {
-    char room[512];
-    fl_buf prefix;
+    fl_buf *prefix = &u->prefix;
     fl_str text;
     struct cri c;
     int stream = fl_str_eqz(v[K_STREAM].raw, "stderr"), r;
@@ -258,30 +259,31 @@ static int container_line(struct fl_unwrap *u, const struct fl_jl_value *v, uint
               : v[K_STREAM].kind && v[K_TIME].kind && !v[K_DATE].kind && !v[K_AT].kind
                   ? !fl_str_ends(text, FL_S("\n"))
                   : false;
-    fl_buf_init(&prefix, sizeof(room));
+    fl_buf_clear(prefix);
     if (cri_record(text, &c)) { /* fluent-bit without a parser: CRI inside */
-        fl_buf_add(&prefix, fl_str_sub(text, 0, (size_t)(c.text.p - text.p)));
+        fl_buf_add(prefix, fl_str_sub(text, 0, (size_t)(c.text.p - text.p)));
+        if (c.partial && !prefix->bad && prefix->n > 2)
+            prefix->p[prefix->n - 2] = 'F'; /* the line is given out whole */
         partial = c.partial;
         stream = c.stream;
         memmove(u->text.p, c.text.p, c.text.n);
         u->text.n = c.text.n;
     } else {
-        put_time(v[K_TIME].kind ? &v[K_TIME] : v[K_AT].kind ? &v[K_AT] : &v[K_DATE], &prefix);
-        if (prefix.n && v[K_STREAM].kind == FL_JL_STRING)
-            fl_buf_addz(&prefix, stream ? "stderr F " : "stdout F ");
+        put_time(v[K_TIME].kind ? &v[K_TIME] : v[K_AT].kind ? &v[K_AT] : &v[K_DATE], prefix);
+        if (prefix->n && v[K_STREAM].kind == FL_JL_STRING)
+            fl_buf_addz(prefix, stream ? "stderr F " : "stdout F ");
     }
     if (v[K_KUBERNETES].kind == FL_JL_OTHER)
-        put_pod(v[K_KUBERNETES].raw, &prefix);
-    if (prefix.bad == FL_ELIMIT)
-        fl_buf_clear(&prefix);
-    r = prefix.bad ? prefix.bad : clean_text(u);
+        put_pod(v[K_KUBERNETES].raw, prefix);
+    if (prefix->bad == FL_ELIMIT)
+        fl_buf_clear(prefix);
+    r = prefix->bad ? prefix->bad : clean_text(u);
     text = fl_buf_str(&u->text);
     if (!r) {
         if (text.n && text.p[text.n - 1] == '\n')
             text.n--;
-        r = put_record(u, stream, fl_buf_str(&prefix), text, partial, line);
+        r = put_record(u, stream, fl_buf_str(prefix), text, partial, line);
     }
-    fl_buf_dispose(&prefix);
     return r;
 }
 
@@ -305,7 +307,7 @@ static int journal_line(struct fl_unwrap *u, const struct fl_jl_value *v, uint64
     const struct fl_jl_value *ident = v[K_IDENT].kind == FL_JL_STRING ? &v[K_IDENT] : &v[K_COMM];
     const struct fl_jl_value *pid = v[K_PID].kind == FL_JL_STRING ? &v[K_PID] : &v[K_SPID];
     char when[40];
-    fl_buf prefix;
+    fl_buf *prefix = &u->prefix;
     fl_str text;
     uint64_t us;
     int r;
@@ -318,22 +320,21 @@ static int journal_line(struct fl_unwrap *u, const struct fl_jl_value *v, uint64
     r = u->text.bad ? u->text.bad : clean_text(u);
     if (r)
         return r;
-    fl_buf_init(&prefix, 512);
+    fl_buf_clear(prefix);
     if (fl_str_to_u64(v[K_REALTIME].raw, &us) && us < (1ULL << 62)) {
         t.us = (int64_t)us;
         fl_time_print(&t, when);
-        fl_buf_addf(&prefix, "%s %.*s %.*s", when, FL_FMT(v[K_HOST].raw), FL_FMT(ident->raw));
+        fl_buf_addf(prefix, "%s %.*s %.*s", when, FL_FMT(v[K_HOST].raw), FL_FMT(ident->raw));
         if (pid->kind == FL_JL_STRING)
-            fl_buf_addf(&prefix, "[%.*s]", FL_FMT(pid->raw));
-        fl_buf_addz(&prefix, ": ");
+            fl_buf_addf(prefix, "[%.*s]", FL_FMT(pid->raw));
+        fl_buf_addz(prefix, ": ");
     }
-    if (prefix.bad == FL_ELIMIT)
-        fl_buf_clear(&prefix);
+    if (prefix->bad == FL_ELIMIT)
+        fl_buf_clear(prefix);
     text = fl_buf_str(&u->text);
     if (text.n && text.p[text.n - 1] == '\n')
         text.n--;
-    r = prefix.bad ? prefix.bad : put_record(u, 0, fl_buf_str(&prefix), text, false, line);
-    fl_buf_dispose(&prefix);
+    r = prefix->bad ? prefix->bad : put_record(u, 0, fl_buf_str(prefix), text, false, line);
     return r;
 }
 

@@ -19,7 +19,7 @@ struct fl_unwrap {
     enum fl_unwrap_mode mode;
     size_t cap; /* longest line */
     struct fl_unwrap_part part[2];
-    fl_buf out, text, scratch;
+    fl_buf out, text, scratch, prefix;
     struct fl_marks marks;
     bool started; /* marks know the block's first line */
     uint64_t cut_lines, cut_bytes;

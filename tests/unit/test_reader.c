@@ -17,161 +17,10 @@
 #include <unistd.h>
 
 #include <cmocka.h>
-#include <lzma.h>
-#include <zlib.h>
-#include <zstd.h>
 
-#include "base/buf.h"
 #include "read/prefix.h"
-#include "read/reader.h"
 
-struct fix {
-    char dir[64];
-    fl_buf got, want, raw;
-    char files[400], skips[1000], note[300];
-    uint64_t lines, cut_lines, cut_bytes, bytes;
-    fl_err err;
-};
-
-static int setup(void **state)
-{
-    struct fix *f = calloc(1, sizeof(*f));
-
-    if (!f)
-        return -1;
-    strcpy(f->dir, "/tmp/fl-read-XXXXXX");
-    if (!mkdtemp(f->dir))
-        return -1;
-    fl_buf_init(&f->got, 64 << 20);
-    fl_buf_init(&f->want, 64 << 20);
-    fl_buf_init(&f->raw, 64 << 20);
-    *state = f;
-    return 0;
-}
-
-static int teardown(void **state)
-{
-    struct fix *f = *state;
-    char cmd[200];
-
-    snprintf(cmd, sizeof(cmd), "chmod -R u+rwx %s; rm -rf %s", f->dir, f->dir);
-    if (system(cmd))
-        return -1;
-    fl_buf_dispose(&f->got);
-    fl_buf_dispose(&f->want);
-    fl_buf_dispose(&f->raw);
-    free(f);
-    return 0;
-}
-
-static const char *path_of(struct fix *f, const char *name)
-{
-    static char path[4][300];
-    static int turn;
-
-    turn = (turn + 1) % 4;
-    snprintf(path[turn], sizeof(path[turn]), "%s/%s", f->dir, name);
-    return path[turn];
-}
-
-static const char *put_file(struct fix *f, const char *name, const char *p, size_t n)
-{
-    const char *path = path_of(f, name);
-    FILE *o;
-    char dir[300], *slash;
-
-    snprintf(dir, sizeof(dir), "%s", path);
-    slash = strrchr(dir, '/');
-    *slash = 0;
-    mkdir(dir, 0700);
-    o = fopen(path, "wb");
-    assert_non_null(o);
-    assert_int_equal(fwrite(p, 1, n, o), n);
-    assert_int_equal(fclose(o), 0);
-    return path;
-}
-
-static void add_line(fl_buf *b, uint64_t line, fl_str text)
-{
-    fl_buf_addf(b, "%llu:", (unsigned long long)line);
-    fl_buf_add(b, text);
-    fl_buf_addc(b, '\n');
-}
-
-static void join_name(char *out, size_t cap, const char *name)
-{
-    size_t n = strlen(out);
-
-    snprintf(out + n, cap - n, "%s%s", n ? "," : "", name);
-}
-
-static void read_block(struct fix *f, const struct fl_block *b)
-{
-    fl_str rest = {b->data, b->len};
-    uint64_t lfs = 0;
-
-    if (b->len)
-        assert_true(b->data[b->len - 1] == '\n');
-    while (rest.n) {
-        size_t at = (size_t)(rest.p - b->data);
-        uint64_t line = fl_block_line(b, at, lfs++);
-        add_line(&f->got, line, fl_str_cut(&rest, '\n'));
-    }
-}
-
-/* Reads all; 0 or the error. */
-static int read_all(struct fix *f, const char *const *paths, size_t n,
-                    const struct fl_reader_opts *o)
-{
-    fl_reader *r;
-    struct fl_block b;
-    int code = fl_reader_open(paths, n, o, &r, &f->err);
-    bool open = false;
-    uint32_t file = UINT32_MAX;
-
-    fl_buf_clear(&f->got);
-    f->files[0] = f->skips[0] = f->note[0] = 0;
-    f->lines = f->cut_lines = f->cut_bytes = f->bytes = 0;
-    if (code)
-        return code;
-    while ((code = fl_reader_next(r, &b, &f->err)) > 0) {
-        assert_true(b.first == !open);
-        if (b.first)
-            assert_int_equal(b.file, ++file);
-        assert_int_equal(b.file, file);
-        open = !b.last;
-        read_block(f, &b);
-    }
-    for (size_t i = 0; !code && i < fl_reader_files(r); i++) {
-        const struct fl_read_file *x = fl_reader_file(r, i);
-        join_name(f->files, sizeof(f->files), x->name);
-        f->lines += x->lines;
-        f->cut_lines += x->cut_lines;
-        f->cut_bytes += x->cut_bytes;
-        f->bytes += x->bytes;
-        if (x->note && !f->note[0])
-            snprintf(f->note, sizeof(f->note), "%s", x->note);
-    }
-    for (size_t i = 0; !code && i < fl_reader_skips(r); i++) {
-        const struct fl_read_skip *s = fl_reader_skip(r, i);
-        char text[300];
-        snprintf(text, sizeof(text), "%s (%s)", s->name, s->why);
-        join_name(f->skips, sizeof(f->skips), text);
-    }
-    fl_reader_free(r);
-    return code;
-}
-
-static int read_one(struct fix *f, const char *path)
-{
-    return read_all(f, &path, 1, NULL);
-}
-
-static void expect(struct fix *f, const char *want)
-{
-    if (!f->got.p || strcmp(f->got.p, want) != 0)
-        fail_msg("want:\n%sgot:\n%s", want, f->got.p ? f->got.p : "(nothing)");
-}
+#include "read_fixture.h"
 
 #define READ_TEXT(f, bytes)                                                                        \
     do {                                                                                           \
@@ -308,12 +157,6 @@ static void reference(fl_str all, size_t cap, fl_buf *out)
         line++;
     }
     free(flat);
-}
-
-static uint64_t next_random(uint64_t *s)
-{
-    *s = *s * 6364136223846793005ULL + 1442695040888963407ULL;
-    return *s >> 33;
 }
 
 static void random_text(uint64_t seed, size_t n, fl_buf *out)
@@ -467,161 +310,6 @@ static void fifo(void **state)
     waitpid(child, NULL, 0);
 }
 
-/* Compressed input, made with the libraries */
-
-static size_t gz(const char *text, size_t n, char *out, size_t cap)
-{
-    z_stream z = {0};
-
-    assert_int_equal(deflateInit2(&z, 6, Z_DEFLATED, 15 + 16, 8, Z_DEFAULT_STRATEGY), Z_OK);
-    z.next_in = (Bytef *)(uintptr_t)text;
-    z.avail_in = (uInt)n;
-    z.next_out = (Bytef *)out;
-    z.avail_out = (uInt)cap;
-    assert_int_equal(deflate(&z, Z_FINISH), Z_STREAM_END);
-    deflateEnd(&z);
-    return cap - z.avail_out;
-}
-
-static size_t zst(const char *text, size_t n, char *out, size_t cap)
-{
-    ZSTD_CCtx *c = ZSTD_createCCtx();
-    size_t r;
-
-    assert_non_null(c);
-    ZSTD_CCtx_setParameter(c, ZSTD_c_checksumFlag, 1); /* without it damage may go unseen */
-    r = ZSTD_compress2(c, out, cap, text, n);
-    ZSTD_freeCCtx(c);
-    assert_false(ZSTD_isError(r));
-    return r;
-}
-
-static size_t xz(const char *text, size_t n, char *out, size_t cap)
-{
-    size_t at = 0;
-
-    assert_int_equal(lzma_easy_buffer_encode(6, LZMA_CHECK_CRC64, NULL, (const uint8_t *)text, n,
-                                             (uint8_t *)out, &at, cap),
-                     LZMA_OK);
-    return at;
-}
-
-typedef size_t (*pack_fn)(const char *, size_t, char *, size_t);
-
-static void compressed(void **state)
-{
-    struct fix *f = *state;
-    static const pack_fn packs[] = {gz, zst, xz};
-    static const char *const names[] = {"gzip", "zstd", "xz"};
-    char out[4000], text[100];
-
-    for (int i = 0; i < 3; i++) {
-        size_t a = packs[i]("one\ntwo", 7, out, sizeof(out)), b;
-        assert_int_equal(read_one(f, put_file(f, "any.name", out, a)), 0);
-        expect(f, "1:one\n2:two\n");
-        assert_int_equal(f->bytes, a);
-        assert_string_equal(f->note, "");
-        b = packs[i](" more\nlast\n", 11, out + a, sizeof(out) - a);
-        assert_int_equal(read_one(f, put_file(f, "two.members", out, a + b)), 0);
-        expect(f, "1:one\n2:two more\n3:last\n");
-        assert_string_equal(f->note, "");
-        memset(out + a + b, 0, 512);
-        assert_int_equal(read_one(f, put_file(f, "padded", out, a + b + 512)), 0);
-        assert_string_equal(f->note, "");
-        memcpy(out + a + b, "garbage!", 8);
-        assert_int_equal(read_one(f, put_file(f, "garbage", out, a + b + 8)), 0);
-        expect(f, "1:one\n2:two more\n3:last\n");
-        snprintf(text, sizeof(text), "bytes behind the %s data were ignored", names[i]);
-        assert_string_equal(f->note, text);
-    }
-}
-
-static void broken_tails(void **state)
-{
-    struct fix *f = *state;
-    static const pack_fn packs[] = {gz, zst, xz};
-    char *out = malloc(1 << 20);
-    size_t n;
-    uint64_t seed = 5;
-
-    for (int i = 0; i < 30000; i++)
-        fl_buf_addf(&f->raw, "line %d %llx\n", i, (unsigned long long)next_random(&seed));
-    for (int i = 0; i < 3; i++) {
-        n = packs[i](f->raw.p, f->raw.n, out, 1 << 20);
-        assert_int_equal(read_one(f, put_file(f, "whole", out, n)), 0);
-        assert_int_equal(f->lines, 30000);
-        assert_int_equal(read_one(f, put_file(f, "cut", out, n * 9 / 10)), 0);
-        assert_non_null(strstr(f->note, "ends too early"));
-        assert_true(f->lines > 100 && f->lines < 30000);
-        assert_true(fl_str_starts(fl_buf_str(&f->got), FL_S("1:line 0 ")));
-        memset(out + n * 3 / 4, 0x5a, 64);
-        assert_int_equal(read_one(f, put_file(f, "bad", out, n)), 0);
-        assert_non_null(strstr(f->note, "is damaged"));
-        assert_int_equal(read_one(f, put_file(f, "head", out, 20)), 0);
-        assert_non_null(strstr(f->note, "ends too early"));
-    }
-    fl_buf_clear(&f->raw);
-    free(out);
-}
-
-/* One ustar member at out; its size. */
-static size_t tar_member(char *out, const char *name, char type, const char *body, size_t n)
-{
-    unsigned sum = 0;
-
-    memset(out, 0, 512 + (n + 511) / 512 * 512);
-    snprintf(out, 100, "%s", name);
-    memcpy(out + 100, "0000644", 8);
-    snprintf(out + 124, 12, "%011o", (unsigned)n);
-    memset(out + 148, ' ', 8);
-    out[156] = type;
-    memcpy(out + 257, "ustar\00000", 8);
-    for (int i = 0; i < 512; i++)
-        sum += (unsigned char)out[i];
-    snprintf(out + 148, 8, "%06o", sum);
-    memcpy(out + 512, body, n);
-    return 512 + (n + 511) / 512 * 512;
-}
-
-static void archives(void **state)
-{
-    struct fix *f = *state;
-    static const char longname[] = "d/a-very-long-name.log", pax[] = "21 path=pax/name.txt\n";
-    char tar[20000] = {0}, out[20000], inner[500];
-    size_t n = 0, g, inner_n = gz("packed\n", 7, inner, sizeof(inner));
-
-    n += tar_member(tar + n, "d/", '5', "", 0);
-    n += tar_member(tar + n, "./d/rank1.log", '0', "one\ntwo", 7);
-    n += tar_member(tar + n, "d/link", '2', "", 0);
-    n += tar_member(tar + n, "d/.hidden", '0', "x", 1);
-    n += tar_member(tar + n, "d/label.json", '0', "{}", 2);
-    n += tar_member(tar + n, "d/core", '0',
-                    "\x7f"
-                    "ELF\0\0",
-                    6);
-    n += tar_member(tar + n, "L", 'L', longname, sizeof(longname));
-    n += tar_member(tar + n, "short", '0', "long\n", 5);
-    n += tar_member(tar + n, "x", 'x', pax, 21);
-    n += tar_member(tar + n, "short", '0', inner, inner_n);
-    n += tar_member(tar + n, "empty.log", '0', "", 0);
-    n += 1024;
-    g = gz(tar, n, out, sizeof(out));
-    assert_int_equal(read_one(f, put_file(f, "a.tgz", out, g)), 0);
-    expect(f, "1:one\n2:two\n1:long\n1:packed\n");
-    assert_non_null(strstr(f->files, "a.tgz/d/rank1.log,"));
-    assert_non_null(strstr(f->files, "a.tgz/d/a-very-long-name.log,"));
-    assert_non_null(strstr(f->files, "a.tgz/pax/name.txt,"));
-    assert_non_null(strstr(f->files, "a.tgz/empty.log"));
-    assert_non_null(strstr(f->skips, "d/.hidden (hidden file)"));
-    assert_non_null(strstr(f->skips, "d/core (binary file)"));
-    assert_null(strstr(f->skips, "label"));
-    assert_int_equal(read_one(f, put_file(f, "cut.tgz", out, g / 3)), 0);
-    n = tar_member(tar, "big.log", '0', "0123456789\n", 11);
-    assert_int_equal(read_one(f, put_file(f, "plain.tar", tar, 512 + 8)), 0);
-    expect(f, "1:01234567\n");
-    assert_string_equal(f->note, "the archive ends inside this member");
-}
-
 static void folders(void **state)
 {
     struct fix *f = *state;
@@ -706,7 +394,7 @@ static void containers(void **state)
               "{\"date\":1772330584.5,\"stream\":\"stdout\",\"_p\":\"P\",\"log\":\"a\"}\n"
               "{\"date\":1772330584.5,\"stream\":\"stdout\",\"_p\":\"F\",\"log\":\"b\"}\n");
     expect(f, "1:2026-03-01T02:03:04.123Z [pod/llm-0/main] plain\n"
-              "2:2026-03-01T02:03:04.1Z stderr P inner\n"
+              "2:2026-03-01T02:03:04.1Z stderr F inner\n"
               "4:2026-03-01T02:03:04.500Z stdout F ab\n");
     READ_TEXT(f, "{\"message\":\"mine\",\"time\":\"2026-03-01T02:03:04Z\",\"level\":\"INFO\"}\n");
     expect(f, "1:{\"message\":\"mine\",\"time\":\"2026-03-01T02:03:04Z\",\"level\":\"INFO\"}\n");
@@ -781,8 +469,6 @@ static void progress_is_told(void **state)
     assert_int_equal(read_all(f, NULL, 0, NULL), 0);
 }
 
-#define T(fn) cmocka_unit_test_setup_teardown(fn, setup, teardown)
-
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -795,9 +481,6 @@ int main(void)
         T(fifo),
         T(short_reads_and_faults),
         T(growing_and_truncated),
-        T(compressed),
-        T(broken_tails),
-        T(archives),
         T(folders),
         T(containers),
         T(journals),
