@@ -75,6 +75,20 @@ static bool bad(const struct fl_point *p)
            p->m.nans > 0;
 }
 
+/* One more line that shows it. */
+static void prove(struct fl_finding *f, const struct fl_point *p)
+{
+    size_t n = 0;
+
+    while (n < sizeof(f->proof) / sizeof(*f->proof) && f->proof[n]) {
+        if (f->proof[n] == p)
+            return;
+        n++;
+    }
+    if (n < sizeof(f->proof) / sizeof(*f->proof) && p->text)
+        f->proof[n] = p;
+}
+
 /* ---- NaN ---- */
 
 static bool find_nan(struct fl_job *j, struct fl_finding *f)
@@ -93,14 +107,16 @@ static bool find_nan(struct fl_job *j, struct fl_finding *f)
         .cause = "fw.nan", .strength = 84, .first_bad_step = -1, .last_good_step = -1};
     if (run) {
         f->first_bad_step = t->points[first].m.step;
-        f->proof[0] = &t->points[first];
-        f->proof[1] = run > 1 ? &t->points[t->n - 1] : NULL;
+        prove(f, &t->points[first]);
+        for (size_t i = first + 1; i < t->n && i < first + 4; i++)
+            prove(f, &t->points[i]);
+        prove(f, &t->points[t->n - 1]);
         if (first > 0) {
             f->last_good_step = t->points[first - 1].m.step;
-            f->proof[run > 1 ? 2 : 1] = &t->points[first - 1];
+            prove(f, &t->points[first - 1]);
         }
     } else {
-        f->proof[0] = &t->pending;
+        prove(f, &t->pending);
         f->strength = 70;
     }
     f->why = fl_arena_f(&j->arena,
@@ -190,10 +206,11 @@ static bool find_spike(struct fl_job *j, struct fl_finding *f)
                                      .strength = 78,
                                      .first_bad_step = v[start]->m.step,
                                      .last_good_step = v[start - 1]->m.step};
-            f->proof[0] = v[start];
-            f->proof[1] = v[n - 1];
-            f->proof[2] = v[(start + n) / 2];
-            f->proof[3] = v[start - 1];
+            for (size_t i = start; i < n && i < start + 4; i++)
+                prove(f, v[i]);
+            prove(f, v[n - 1]);
+            prove(f, v[(start + n) / 2]);
+            prove(f, v[start - 1]);
             f->why = fl_arena_f(&j->arena,
                                 "the loss left its level of %.3g at step %lld and stood at %.3g"
                                 " at the end, %zu points later",
@@ -226,7 +243,7 @@ static bool find_slowdown(struct fl_job *j, struct fl_finding *f)
 {
     struct fl_timeline *t = j->timeline;
     double *v = fl_malloc((t->n + 1) * 2 * sizeof(*v)), *copy = v + t->n + 1, early, late;
-    size_t n = 0, slow = 0, tail, *at = fl_malloc((t->n + 1) * sizeof(*at)), first = 0;
+    size_t n = 0, slow = 0, tail, *at = fl_malloc((t->n + 1) * sizeof(*at)), first = 0, plateau;
     bool found = false;
 
     if (!v || !at) {
@@ -257,10 +274,15 @@ static bool find_slowdown(struct fl_job *j, struct fl_finding *f)
                              .strength = 66,
                              .first_bad_step = t->points[at[first]].m.step,
                              .last_good_step = first ? t->points[at[first - 1]].m.step : -1};
-    f->proof[0] = &t->points[at[first]];
-    f->proof[1] = &t->points[at[n - 1]];
-    f->proof[2] = &t->points[at[n - 1 - tail / 2]];
-    f->proof[3] = first ? &t->points[at[first - 1]] : NULL;
+    prove(f, &t->points[at[first]]);
+    for (plateau = first; plateau + 1 < n && v[plateau] < late * 0.9; plateau++)
+        ;
+    for (size_t i = plateau; i < n && i < plateau + 4; i++)
+        prove(f, &t->points[at[i]]);
+    prove(f, &t->points[at[n - 1]]);
+    prove(f, &t->points[at[n - 1 - tail / 2]]);
+    if (first)
+        prove(f, &t->points[at[first - 1]]);
     f->why = fl_arena_f(&j->arena,
                         "a step takes %.1f times what it took in the first half, from step"
                         " %lld to the end, without an error",

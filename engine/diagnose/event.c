@@ -65,16 +65,26 @@ static const char *expand(struct fl_job *j, const char *summary, const struct fl
     return z;
 }
 
+static fl_str host_group(const struct fl_caps *c)
+{
+    static const char *const names[] = {"host", "node", "pod"};
+
+    for (size_t i = 0; i < sizeof(names) / sizeof(*names); i++)
+        if (group(c, names[i]).n)
+            return group(c, names[i]);
+    return FL_S("");
+}
+
 static void accuse_self(struct fl_job *j, const struct fl_caps *c, const struct fl_mark *m,
                         struct fl_hit *h)
 {
-    fl_str host = group(c, "host"), gpu = group(c, "gpu");
+    fl_str host = host_group(c), gpu = group(c, "gpu");
     uint64_t v;
 
     h->rank = group_number(c, "rank", FL_MAX_RANKS, &v) ? (int32_t)v : m->rank;
     h->host = host.n ? fl_places_host(&j->places, &j->arena, host) : m->host;
-    if (host.n && h->host != m->host && !group(c, "rank").p)
-        h->rank = -1;
+    if (host.n && h->host != m->host && !group(c, "rank").p && !group(c, "local_rank").p)
+        h->rank = h->mark.rank = h->mark.local_rank = -1; /* another's line */
     if (gpu.n) {
         h->gpu = fl_gpu_normal(&j->arena, gpu);
         if (gpu.n <= 3 && fl_str_to_u64(gpu, &v))
@@ -90,7 +100,8 @@ static void accuse(struct fl_job *j, const struct fl_rule *r, const struct fl_ca
 
     h->rank = h->host = h->gpu_index = -1;
     h->gpu = FL_S("");
-    if (r->blame == FL_BLAME_SELF) {
+    h->self = r->blame == FL_BLAME_SELF;
+    if (h->self) {
         accuse_self(j, c, m, h);
     } else if (r->blame == FL_BLAME_PEER) {
         host = group(c, "peer_host");
@@ -178,7 +189,7 @@ static int add_hit(struct fl_job *j, struct fl_event *e, const struct fl_hit *h,
     struct {
         int32_t rank, host, gpu, by_rank;
         uint64_t gpu_name;
-    } key = {h->rank, h->host, h->gpu_index, h->mark.rank,
+    } key = {h->rank, h->host, h->gpu_index, h->mark.rank >= 0 ? h->mark.rank : h->mark.task,
              h->gpu.n ? fl_hash64(h->gpu.p, h->gpu.n, 2) : 0};
     uint32_t at;
     bool added = false;
@@ -202,6 +213,47 @@ static int add_hit(struct fl_job *j, struct fl_event *e, const struct fl_hit *h,
     return FL_OK;
 }
 
+/* A line may name several ranks: "tasks 3,5-6", "ranks [1, 4]". Up to four are hits of their own; a
+ * longer list accuses nobody in particular. */
+static int add_hits(struct fl_job *j, struct fl_event *e, struct fl_hit *h, fl_str line,
+                    const struct fl_caps *caps)
+{
+    fl_str list = group(caps, "ranks");
+    bool tasks = h->mark.origin == FL_FROM_SCHEDULER || h->mark.origin == FL_FROM_LAUNCHER;
+    uint64_t v[5], n = 0;
+
+    while (list.n && n < 5) {
+        size_t used = fl_str_u64(list, FL_MAX_RANKS, &v[n]);
+        uint64_t to;
+        if (!used) {
+            list = fl_str_from(list, 1);
+            continue;
+        }
+        list = fl_str_from(list, used);
+        n++;
+        if (list.n > 1 && list.p[0] == '-' && fl_str_u64(fl_str_from(list, 1), FL_MAX_RANKS, &to)) {
+            if (tasks && (int32_t)to > j->places.max_task)
+                j->places.max_task = (int32_t)to;
+            n = 5; /* a range */
+        }
+    }
+    if (n == 0 || n > 4 || h->rank >= 0)
+        return add_hit(j, e, h, line, caps);
+    for (uint64_t i = 0; i < n; i++) {
+        int r;
+        if (tasks)
+            h->mark.task = (int32_t)v[i];
+        else
+            h->rank = (int32_t)v[i];
+        if (tasks && h->mark.task > j->places.max_task)
+            j->places.max_task = h->mark.task;
+        r = add_hit(j, e, h, line, caps);
+        if (r)
+            return r;
+    }
+    return FL_OK;
+}
+
 void fl_event_add(struct fl_job *j, const struct fl_rule *r, fl_str line,
                   const struct fl_caps *caps, const struct fl_mark *m, uint32_t traceback)
 {
@@ -213,7 +265,7 @@ void fl_event_add(struct fl_job *j, const struct fl_rule *r, fl_str line,
         return;
     }
     fill_hit(j, r, caps, m, traceback, &h);
-    if (add_hit(j, e, &h, line, caps))
+    if (add_hits(j, e, &h, line, caps))
         j->failed = FL_ENOMEM;
     if (!e->count++)
         e->summary = expand(j, r->summary ? r->summary : j->rules->causes[r->cause].title, caps);

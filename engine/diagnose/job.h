@@ -75,6 +75,7 @@ struct fl_rank {
     fl_str gpu;                                /* PCI address, empty unknown */
     int32_t exit_code;
     bool exited;
+    int64_t pid; /* 0 unknown */
     uint64_t lines, progress_seq; /* seq of its latest metric line */
     struct fl_mark last;          /* its last line */
     char text[FL_RANK_TEXT];  /* that line's beginning, NUL-terminated */
@@ -112,6 +113,8 @@ void fl_places_file_host(struct fl_job *j, uint32_t file, int32_t host);
 void fl_places_settle(struct fl_job *j);
 /* The job's one host, or -1 when there are more or none. */
 int32_t fl_places_only_host(const struct fl_places *p);
+/* The one rank with this pid (on `host` when both are known), or -1. */
+int32_t fl_places_rank_by_pid(const struct fl_places *p, int32_t host, int64_t pid);
 /* The one rank that uses this card, or -1. */
 int32_t fl_places_rank_by_gpu(const struct fl_places *p, int32_t host, fl_str gpu);
 /* Rank of a mark, after fl_places_settle: its own, or by task, local rank and host, or pid. */
@@ -164,6 +167,7 @@ struct fl_hit {
     fl_str gpu;
     uint32_t traceback; /* number + 1, 0 none */
     int32_t exit_code; /* INT32_MIN unknown */
+    bool self;         /* the accused is the printer, or a place that the line itself names */
     bool waited;       /* the line ends a wait: it began before it was printed */
 };
 
@@ -248,7 +252,7 @@ struct fl_finding {
     const char *cause;               /* cause id; NULL: none */
     double strength;                 /* 0..100 as a rule's */
     const char *why;                 /* one sentence */
-    const struct fl_point *proof[6]; /* lines that show it, most telling first; NULL-terminated */
+    const struct fl_point *proof[10]; /* lines that show it, most telling first; NULL-terminated */
     int64_t first_bad_step, last_good_step;
 };
 void fl_timeline_findings(struct fl_job *j, struct fl_finding *out, size_t max, size_t *n);

@@ -28,23 +28,24 @@ struct places {
 
 static struct place place_of(const struct fl_job *j, const struct fl_hit *h)
 {
-    struct place p = {h->rank, h->host, h->gpu_index, h->gpu};
-    bool self = h->host == h->mark.host;
+    struct place p = {h->rank, fl_places_real_host(&j->places, h->host), h->gpu_index, h->gpu};
+    bool self = h->self;
+    struct fl_mark m = {.rank = -1, .host = -1, .task = -1, .local_rank = -1, .pid = -1};
 
-    if (p.rank < 0 && self && h->host >= 0)
-        p.rank = fl_places_rank_of(j, &h->mark);
-    else if (p.rank < 0 && h->host < 0 && self)
+    if (p.rank < 0 && self)
         p.rank = fl_places_rank_of(j, &h->mark);
     if (p.host < 0 && p.rank >= 0) {
-        struct fl_mark m = {.rank = p.rank, .host = -1, .task = -1, .local_rank = -1, .pid = -1};
+        m.rank = p.rank;
         p.host = fl_places_host_of(j, &m);
     }
-    if (p.host >= 0)
-        p.host = fl_places_real_host(&j->places, p.host);
-    if (p.host < 0)
+    if (p.host < 0 && h->self)
+        p.host = fl_places_host_of(j, &h->mark);
+    if (p.host < 0 && (h->self || p.gpu.n))
         p.host = fl_places_only_host(&j->places);
     if (p.rank < 0 && p.gpu.n)
         p.rank = fl_places_rank_by_gpu(&j->places, p.host, p.gpu);
+    if (p.rank < 0 && h->mark.origin == FL_FROM_KERNEL)
+        p.rank = fl_places_rank_by_pid(&j->places, p.host, h->mark.pid);
     if (p.gpu_index < 0)
         p.gpu_index = fl_places_gpu_index(&j->places, p.host, p.gpu);
     return p;
@@ -231,6 +232,17 @@ static void complete(const struct places *ps, struct place *p)
         p->rank = rank;
 }
 
+/* The process that any kernel line names beside this card (an Xid 45 at its teardown, say). */
+static void rank_of_card(const struct fl_job *j, struct place *p)
+{
+    for (size_t e = 0; e < j->nevents && p->rank < 0 && p->gpu.n; e++)
+        for (size_t i = 0; i < j->events[e]->nhits && p->rank < 0; i++) {
+            const struct fl_hit *h = &j->events[e]->hits[i];
+            if (h->mark.pid > 0 && fl_str_eq(h->gpu, p->gpu))
+                p->rank = fl_places_rank_by_pid(&j->places, p->host, h->mark.pid);
+        }
+}
+
 /* Everybody says it: no place, unless all are on one host of several. */
 static void one_host(const struct fl_job *j, const struct spread *s, struct fl_location *out)
 {
@@ -269,12 +281,14 @@ static void name_places(const struct fl_job *j, const struct fl_candidate_cause 
     if (!s.many && s.nranks <= 1 && s.nhosts <= 1) {
         struct place p = ps.v[0];
         complete(&ps, &p);
+        rank_of_card(j, &p);
         put_place(j, &p, card, out);
         for (size_t i = 1; i < ps.n && ps.n <= 2; i++)
             put_place(j, &ps.v[i], card, out);
     } else if (first) {
         struct place p = place_of(j, first);
         complete(&ps, &p);
+        rank_of_card(j, &p);
         put_place(j, &p, card, out);
     } else if (!s.many && s.nranks <= 2 && s.nhosts <= 2 &&
                (s.nranks < j->places.nranks || s.nranks < 2)) {

@@ -292,6 +292,16 @@ static bool evaluation(fl_str s)
     return false;
 }
 
+/* NeMo and others repeat the latest val_loss on every training line. */
+static bool names_training(fl_str s)
+{
+    static const char *const names[] = {"reduced_train_loss", "train_loss", "train/loss", "'loss'",
+                                        "\"loss\"", "train loss", NULL};
+    double v;
+
+    return first_value(s, names, &v);
+}
+
 static bool eval_loss(fl_str s, double *out)
 {
     static const char *const names[] = {"lm loss value", "eval_loss", "valid_loss",
@@ -320,7 +330,7 @@ bool fl_metric_parse(fl_str s, struct fl_metric *out)
         return false; /* another kind of bar */
     if (!is_bar)
         read_step(s, &m);
-    m.eval = evaluation(s);
+    m.eval = evaluation(s) && !names_training(s);
     read_losses(s, &m);
     read_speed(s, &m);
     if (m.eval && isnan(m.loss) && !m.loss_nan && eval_loss(s, &m.loss))

@@ -289,6 +289,8 @@ static void learn_rank(struct fl_job *j, const struct fl_fact *f, const struct f
             learn_local(j, host, f->local_rank, r->rank);
         learn_local(j, -2 - (int32_t)m->file, f->local_rank, r->rank);
     }
+    if (f->pid > 0 || m->pid > 0)
+        r->pid = f->pid > 0 ? f->pid : m->pid;
     if (f->gpu_index >= 0)
         r->gpu_index = (int32_t)f->gpu_index;
     if (f->gpu.n) {
@@ -442,6 +444,21 @@ int32_t fl_places_only_host(const struct fl_places *p)
         only = (int32_t)i;
     }
     return p->nodes > 1 ? -1 : only;
+}
+
+int32_t fl_places_rank_by_pid(const struct fl_places *p, int32_t host, int64_t pid)
+{
+    int32_t found = -1;
+
+    for (size_t i = 0; i < p->nranks && pid > 0; i++) {
+        const struct fl_rank *r = &p->ranks[i];
+        if (r->pid != pid || (host >= 0 && r->host >= 0 && fl_places_real_host(p, r->host) != host))
+            continue;
+        if (found >= 0)
+            return -1;
+        found = r->rank;
+    }
+    return found;
 }
 
 int32_t fl_places_rank_by_gpu(const struct fl_places *p, int32_t host, fl_str gpu)
