@@ -31,6 +31,7 @@
 #include "diagnose/timeline.h"
 
 #define US 1000000LL
+#define STRONG_CONFIRM 70 /* a confirming rule of this strength may stand alone; see only_ends() */
 #define BURST (90 * US) /* errors this near to each other are one burst */
 
 /* The weights, in points of a rule's strength. */
@@ -163,8 +164,26 @@ static void set_aside(struct arbiter *a)
 
 static bool takes_part(const struct fl_event *e, uint16_t attempt)
 {
-    return e->attempt == attempt &&
-           (e->rule->role == FL_ROLE_ROOT || e->rule->role == FL_ROLE_SYMPTOM) && e->nhits > 0;
+    return e->attempt == attempt && e->nhits > 0 &&
+           (e->rule->role == FL_ROLE_ROOT || e->rule->role == FL_ROLE_SYMPTOM);
+}
+
+/* When a job ended and nothing but its end is told (a cancel, exit codes, waiting ranks), a strong
+ * confirming line is the best there is: "will start from random" before somebody cancelled. */
+static bool only_ends(const struct arbiter *a)
+{
+    bool any = false;
+
+    for (size_t i = 0; i < a->n; i++) {
+        const struct fl_candidate_cause *c = &a->c[i];
+        const struct fl_cause *k = cause_of(a, c);
+        if (c->best->survived || c->best->stale)
+            continue;
+        if (strcmp(k->id, "unknown") && strcmp(k->id, "sched.cancelled") && !k->last_resort)
+            return false;
+        any = true;
+    }
+    return any;
 }
 
 static bool better_event(const struct fl_event *x, const struct fl_event *y)
@@ -248,6 +267,16 @@ static int gather(struct arbiter *a, uint16_t attempt, fl_err *err)
     return FL_OK;
 }
 
+/* A worker left by itself with an ordinary status: not killed, not told to go. */
+static bool plain_exit(const struct fl_candidate_cause *c)
+{
+    for (size_t e = 0; e < c->nevents; e++)
+        for (size_t i = 0; i < c->events[e]->nhits; i++)
+            if (c->events[e]->hits[i].exit_code > 0 && c->events[e]->hits[i].exit_code < 126)
+                return true;
+    return false;
+}
+
 /* Something failed by itself, so that the silence before it needs no other name. What schedulers and
  * waiting ranks print at the end of a hang does not count. */
 static bool other_failure(const struct arbiter *a)
@@ -257,12 +286,13 @@ static bool other_failure(const struct arbiter *a)
     for (size_t i = 0; i < a->n; i++) {
         const struct fl_candidate_cause *c = &a->c[i];
         const struct fl_cause *k = cause_of(a, c);
-        bool own_end = strcmp(k->id, "unknown") == 0 &&
-                       !(a->j->teardown[c->attempt].line && c->first.seq >= a->j->teardown[c->attempt].seq);
+        bool torn = a->j->teardown[c->attempt].line &&
+                    c->first.seq >= a->j->teardown[c->attempt].seq;
+        bool own_end = strcmp(k->id, "unknown") == 0 && (!torn || plain_exit(c));
         if (c->best->survived || c->best->stale || k->bystander || k->last_resort ||
             c->first.seq < t->last_progress.seq)
             continue;
-        if ((c->root && c->strength >= 55) || own_end)
+        if ((c->root && c->strength >= 55 && !torn) || own_end)
             return true;
     }
     return false;
@@ -287,6 +317,32 @@ static void add_findings(struct arbiter *a, uint16_t attempt)
             c->begin = c->first.t;
         }
     }
+}
+
+static int add_confirmed(struct arbiter *a, uint16_t attempt, fl_err *err)
+{
+    struct fl_job *j = a->j;
+
+    if (!only_ends(a))
+        return FL_OK;
+    for (size_t i = 0; i < j->nevents; i++) {
+        struct fl_event *e = j->events[i];
+        struct fl_candidate_cause *c;
+        if (e->rule->role != FL_ROLE_CONFIRM || e->attempt != attempt || !e->nhits ||
+            e->rule->strength < STRONG_CONFIRM || e->stale)
+            continue;
+        c = candidate(a, e->cause, attempt);
+        if (c->nevents)
+            continue;
+        c->events = fl_arena_alloc(&j->arena, sizeof(*c->events));
+        if (!c->events)
+            return fl_fail_nomem(err);
+        c->events[c->nevents++] = e;
+        c->best = e;
+        c->strength = e->rule->strength;
+        first_of(a, c);
+    }
+    return FL_OK;
 }
 
 static void count_confirms(struct arbiter *a, uint16_t attempt)
@@ -533,6 +589,9 @@ static int judge_attempt(struct arbiter *a, uint16_t attempt, struct fl_candidat
         return r;
     if (attempt == a->j->attempt)
         add_findings(a, attempt);
+    r = add_confirmed(a, attempt, err);
+    if (r)
+        return r;
     count_confirms(a, attempt);
     drop_survived(a);
     judge_bystanders(a);

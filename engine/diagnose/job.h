@@ -131,7 +131,7 @@ struct fl_traceback {
     struct fl_mark first, last;
     uint32_t chain;    /* number of the chain it belongs to, equal for chained blocks */
     uint16_t position; /* in its chain, 0 first */
-    bool user;         /* innermost frame is the user's own code */
+    bool user;         /* innermost frame outside Python's own library is the user's code */
     bool wrapped;      /* inside a "Caught ... in DataLoader worker" */
     bool torchrun;     /* the launcher's own: ChildFailedError and the like */
     fl_str type, message, file, function; /* of the exception and the innermost frame */

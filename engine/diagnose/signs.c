@@ -113,6 +113,8 @@ static const struct fl_pattern table[] = {
     P(FL_SIGN_TEARDOWN, "Killing subprocess", false),
     P(FL_SIGN_TEARDOWN, "CANCELLED AT ", false),
     P(FL_SIGN_TEARDOWN, "Job step aborted", false),
+    P(FL_SIGN_TEARDOWN, "pdsh@[^:]*: interrupt ", false),
+    P(FL_SIGN_TEARDOWN, "KeyboardInterrupt", false),
     P(FL_SIGN_TEARDOWN, "after attempting to dump", false),
     P(FL_SIGN_TEARDOWN, "Received signal.{0,12}(?:SIGTERM|\\b15\\b)", true),
     P(FL_SIGN_WAIT, "Watchdog caught collective operation timeout", false),

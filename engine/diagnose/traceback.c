@@ -57,6 +57,13 @@ static bool library_frame(fl_str file)
     return fl_str_starts(file, FL_S("torch/")) || fl_str_starts(file, FL_S("<"));
 }
 
+/* Python's own library raises for its caller: json, subprocess and socket are nobody's code. */
+static bool stdlib_frame(fl_str file)
+{
+    return fl_str_starts(file, FL_S("<frozen ")) ||
+           (fl_str_has(file, FL_S("/lib/python3")) && !fl_str_has(file, FL_S("-packages/")));
+}
+
 /* The launcher's own exceptions: they say that somebody failed, not why. */
 static bool launcher_type(fl_str type)
 {
@@ -124,7 +131,8 @@ static bool frame_line(struct fl_job *j, fl_str s, struct fl_traceback *tb)
     in = fl_str_find(rest, FL_S(", in "));
     tb->function =
         in < 0 ? FL_S("") : fl_arena_str(&j->arena, fl_str_sub(rest, (size_t)in + 5, 120));
-    tb->user = !library_frame(tb->file);
+    if (!stdlib_frame(tb->file))
+        tb->user = !library_frame(tb->file);
     return true;
 }
 
