@@ -101,21 +101,27 @@ const char *fl_peel_level(const struct fl_peel *c, const char *p, bool any_case,
     return NULL;
 }
 
-const char *fl_peel_time(struct fl_peel *c, const char *p)
+void fl_peel_set_time(struct fl_peel *c, const struct fl_time *t)
 {
     static const unsigned char known[] = {[FL_TIME_NONE] = 0,
                                           [FL_TIME_BOOT] = 1,
                                           [FL_TIME_DAY] = 2,
                                           [FL_TIME_YEARLESS] = 3,
                                           [FL_TIME_WALL] = 4};
+
+    if (known[t->kind] >= known[c->o->time.kind])
+        c->o->time = *t;
+    c->seen |= FL_SEEN_TIME;
+}
+
+const char *fl_peel_time(struct fl_peel *c, const char *p)
+{
     struct fl_time t;
     size_t n = p < c->end ? fl_time_parse(fl_str_n(p, (size_t)(c->end - p)), &t) : 0;
 
     if (!n)
         return NULL;
-    if (known[t.kind] >= known[c->o->time.kind])
-        c->o->time = t;
-    c->seen |= FL_SEEN_TIME;
+    fl_peel_set_time(c, &t);
     return p + n;
 }
 

@@ -86,7 +86,7 @@ static const char *c10(struct fl_peel *c, const char *p)
     if (fl_at(c, q) != ' ' || !(q = fl_peel_source(c, q + 1)) || !(q = close_blank(c, q)))
         return NULL;
     if (n) {
-        fl_peel_time(c, p + 2);
+        fl_peel_set_time(c, &t);
     }
     c->o->severity = sev;
     c->o->origin = FL_FROM_TORCH;
@@ -327,6 +327,7 @@ static const char *time(struct fl_peel *c, const char *p)
 {
     struct fl_time was = c->o->time, t;
     const char *in = p + 1, *q, *r;
+    unsigned seen = c->seen;
     size_t n;
     uint8_t sev;
 
@@ -336,7 +337,8 @@ static const char *time(struct fl_peel *c, const char *p)
     if (!n)
         return NULL;
     q = in + n;
-    r = fl_peel_time(c, in);
+    fl_peel_set_time(c, &t);
+    r = q;
     if (t.kind == FL_TIME_BOOT) {
         if (fl_at(c, q) != ']')
             goto none;
@@ -365,6 +367,7 @@ static const char *time(struct fl_peel *c, const char *p)
     return fl_peel_after_time(c, fl_at(c, q + 1) == ' ' ? q + 2 : q + 1);
 none:
     c->o->time = was;
+    c->seen = seen;
     return NULL;
 }
 
@@ -467,8 +470,8 @@ static const char *letter(struct fl_peel *c, const char *p)
     if (!q)
         q = c10(c, p);
     if (!q)
-        q = role(c, p);
-    if (!q)
+        q = fl_is_upper(p[1]) ? level(c, p) : role(c, p);
+    if (!q && !fl_is_upper(p[1]))
         q = level(c, p);
     if (!q)
         q = time(c, p);

@@ -257,7 +257,7 @@ static const char *bare_time(struct fl_peel *c, const char *p)
         return NULL;
     if (t.kind == FL_TIME_DAY && (c->seen & FL_SEEN_TIME) && next != ' ')
         return NULL;
-    fl_peel_time(c, p);
+    fl_peel_set_time(c, &t);
     return fl_peel_after_time(c, p + n);
 }
 

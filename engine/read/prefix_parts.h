@@ -77,6 +77,7 @@ uint8_t fl_peel_letter_sev(char c); /* I W E F D V C; NONE for others */
 /* Sets o->time, unless a time that says more stands there already (a kernel's seconds since boot
  * behind syslog's date). */
 const char *fl_peel_time(struct fl_peel *c, const char *p);
+void fl_peel_set_time(struct fl_peel *c, const struct fl_time *t);
 const char *fl_peel_source(const struct fl_peel *c, const char *p); /* "file.ext:12[:func]" */
 void fl_peel_host(struct fl_peel *c, const char *p, const char *q);
 

@@ -266,7 +266,7 @@ static const char *glog(struct fl_peel *c, const char *p, const char *q)
     q = fl_peel_source(c, fl_blanks(c, q));
     if (!q || fl_at(c, q) != ']')
         return NULL;
-    fl_peel_time(c, r);
+    fl_peel_set_time(c, &t);
     /* Big numbers are thread handles, not process ids. */
     if (pid < (1 << 22))
         c->o->pid = pid;
