@@ -177,6 +177,8 @@ static bool only_ends(const struct arbiter *a)
     for (size_t i = 0; i < a->n; i++) {
         const struct fl_candidate_cause *c = &a->c[i];
         const struct fl_cause *k = cause_of(a, c);
+        if (!c->best)
+            return false; /* the timeline has found something */
         if (c->best->survived || c->best->stale)
             continue;
         if (strcmp(k->id, "unknown") && strcmp(k->id, "sched.cancelled") && !k->last_resort)
@@ -289,7 +291,7 @@ static bool other_failure(const struct arbiter *a)
         bool torn = a->j->teardown[c->attempt].line &&
                     c->first.seq >= a->j->teardown[c->attempt].seq;
         bool own_end = strcmp(k->id, "unknown") == 0 && (!torn || plain_exit(c));
-        if (c->best->survived || c->best->stale || k->bystander || k->last_resort ||
+        if (!c->best || c->best->survived || c->best->stale || k->bystander || k->last_resort ||
             c->first.seq < t->last_progress.seq)
             continue;
         if ((c->root && c->strength >= 55 && !torn) || own_end)
