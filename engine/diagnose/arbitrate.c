@@ -381,6 +381,10 @@ static bool explains(const struct arbiter *a, const struct fl_candidate_cause *x
         return true;
     if (cx->bystander)
         return false;
+    /* A rendezvous waits from the start of the job: what fails during the wait makes it fail. */
+    if (y->waited && !cause_of(a, y)->last_resort &&
+        fl_mark_order(a->j, &x->first, &y->first) != FL_ORDER_AFTER)
+        return true;
     return weak(a, y) && !weak(a, x) && one_burst(x, y);
 }
 

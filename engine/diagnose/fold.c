@@ -314,7 +314,7 @@ static void follow_signs(struct fl_job *j, uint32_t signs, fl_str line, fl_str m
         fl_watchdog_line(j, message, line, m);
     if (signs & 1u << FL_SIGN_TEARDOWN && !j->teardown[m->attempt].line)
         j->teardown[m->attempt] = *m;
-    for (int k = FL_SIGN_CHECKPOINT; k < FL_SIGN_WAIT; k++)
+    for (int k = FL_SIGN_CHECKPOINT; k < FL_SIGN_WAIT; k++) /* FL_SIGN_BUSY is the last of them */
         if (signs & 1u << k)
             fl_timeline_sign(j, k, message, line, m);
 }

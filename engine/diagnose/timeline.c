@@ -206,12 +206,14 @@ static void note_checkpoint(struct fl_job *j, fl_str message, bool done)
                 step = (int64_t)v;
         }
     }
-    if (step < 0)
-        step = t->last_step;
     if (!done) {
         t->saving_step = step;
         return;
     }
+    if (step < 0)
+        step = t->saving_step;
+    if (step < 0)
+        return; /* saved, but nobody says what */
     t->saved_step = step;
     if (t->nsaved < FL_SAVED)
         t->nsaved++;
@@ -246,6 +248,9 @@ void fl_timeline_sign(struct fl_job *j, int kind, fl_str message, fl_str line,
         break;
     case FL_SIGN_SAVED:
         note_checkpoint(j, message, true);
+        break;
+    case FL_SIGN_BUSY:
+        snprintf(t->busy, sizeof(t->busy), "%.*s", FL_FMT(fl_str_sub(line, 0, sizeof(t->busy) - 1)));
         break;
     case FL_SIGN_END:
         if (t->nends < FL_ENDS) {

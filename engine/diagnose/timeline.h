@@ -27,6 +27,7 @@ struct fl_timeline {
     int64_t gaps[FL_GAPS]; /* us between timed points */
     size_t ngaps;
     struct fl_mark sign[FL_SIGNS];
+    char busy[FL_RANK_TEXT * 2]; /* the latest busy line, NUL-terminated */
     uint64_t signs[FL_SIGNS];
     struct {
         int64_t step;

@@ -16,6 +16,8 @@
 
 #include <stdlib.h>
 
+#include "diagnose/timeline.h"
+
 #include "base/alloc.h"
 
 static bool field(fl_str s, const char *name, int64_t *out)
@@ -322,6 +324,18 @@ static bool busy_elsewhere(const struct fl_wait_verdict *v, const struct fl_rank
            r->last.t > v->begin + 2000000;
 }
 
+/* A barrier (one element) at start-up or in a pause of training, with a sign of long work beside it:
+ * data are prepared or a checkpoint is written by some ranks while the others wait. */
+static bool control_collective(const struct fl_job *j, const struct fl_wait_verdict *v)
+{
+    const struct fl_timeline *t = j->timeline;
+    bool startup = j->progress == 0;
+
+    return v->kind == FL_WAIT_MISSING && v->nsuspects <= 4 && v->numel == 1 &&
+           t->sign[FL_SIGN_BUSY].line &&
+           (startup || t->sign[FL_SIGN_BUSY].seq > t->last_progress.seq);
+}
+
 bool fl_watchdog_finding(struct fl_job *j, const struct fl_wait_verdict *v, struct fl_finding *out)
 {
     struct fl_finding f = {.first_bad_step = -1, .last_good_step = -1};
@@ -337,15 +351,20 @@ bool fl_watchdog_finding(struct fl_job *j, const struct fl_wait_verdict *v, stru
                            (long long)v->seq);
         if (w && (f.proof[n] = proof_line(j, &w->mark, w->text)))
             n++;
-    } else if (v->kind == FL_WAIT_MISSING && v->nsuspects <= 4) {
-        r = fl_places_rank(&j->places, v->suspects[0], false);
-        if (!r || !busy_elsewhere(v, r))
-            return false;
+    } else if (v->kind == FL_WAIT_MISSING && v->nsuspects <= 4 &&
+               (r = fl_places_rank(&j->places, v->suspects[0], false)) && busy_elsewhere(v, r)) {
         f.cause = "fw.late_rank";
         f.strength = 70;
         f.why = fl_arena_f(&j->arena, "rank %d was still busy when the others had begun to wait for it in %s",
                            v->suspects[0], v->op[0] ? v->op : "a collective");
         if ((f.proof[n] = proof_line(j, &r->last, r->text)))
+            n++;
+    } else if (control_collective(j, v)) {
+        f.cause = "fw.late_rank";
+        f.strength = 60;
+        f.why = fl_arena_f(&j->arena, "%zu rank%s did not come to a barrier of one element while work of one rank"
+                           " went on", v->nsuspects, v->nsuspects == 1 ? "" : "s");
+        if ((f.proof[n] = proof_line(j, &j->timeline->sign[FL_SIGN_BUSY], j->timeline->busy)))
             n++;
     } else {
         return false;
