@@ -84,7 +84,7 @@ static enum fl_order began(const struct arbiter *a, const struct fl_candidate_ca
     struct fl_mark mx = x->first, my = y->first;
 
     if (x->begin != FL_T_NONE && y->begin != FL_T_NONE && mx.clock == my.clock &&
-        mx.clock != FL_CLOCK_NONE && (x->begin != mx.t || y->begin != my.t)) {
+        mx.clock != FL_CLOCK_NONE && mx.own_time && my.own_time && (x->begin != mx.t || y->begin != my.t)) {
         int64_t d = x->begin - y->begin;
         return d < -5 * US ? FL_ORDER_BEFORE : d > 5 * US ? FL_ORDER_AFTER : FL_ORDER_UNKNOWN;
     }
@@ -492,6 +492,15 @@ static void score_time(struct arbiter *a, struct fl_candidate_cause *c)
     }
 }
 
+/* After the job's own word that it is done. What ranks say of each other when they leave (a symptom)
+ * belongs there unless it certainly came before. */
+static bool after_end(const struct arbiter *a, const struct fl_candidate_cause *c)
+{
+    enum fl_order o = fl_mark_order(a->j, &c->first, &a->j->timeline->ends[0].at);
+
+    return o == FL_ORDER_AFTER || (o == FL_ORDER_UNKNOWN && weak(a, c));
+}
+
 static void score_teardown(struct arbiter *a, struct fl_candidate_cause *c)
 {
     const struct fl_mark *t = &a->j->teardown[c->attempt];
@@ -503,10 +512,8 @@ static void score_teardown(struct arbiter *a, struct fl_candidate_cause *c)
         c->score += W.after_teardown;
         reason(c, "printed while the job was being torn down");
     }
-    if (tl->nends && c->best && c->first.seq > tl->ends[0].at.seq &&
-        c->first.attempt == tl->ends[0].at.attempt &&
-        fl_mark_order(a->j, &c->first, &tl->ends[0].at) == FL_ORDER_AFTER &&
-        tl->ends[0].at.seq > tl->last_progress.seq) {
+    if (tl->nends && c->best && tl->ends[0].at.seq > tl->last_progress.seq &&
+        c->first.attempt == tl->ends[0].at.attempt && after_end(a, c)) {
         c->score += W.after_end;
         reason(c, "printed after the job said that it was done");
     }

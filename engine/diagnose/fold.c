@@ -509,9 +509,10 @@ enum fl_order fl_mark_order(const struct fl_job *j, const struct fl_mark *a,
         if (a->host >= 0 && a->host == b->host && a->own_time && b->own_time)
             slack = US / 2;
         d = a->t - b->t;
-        if (d < -slack)
+        /* A time that was taken over is only the least that it can be. */
+        if (d < -slack && a->own_time)
             return FL_ORDER_BEFORE;
-        if (d > slack)
+        if (d > slack && b->own_time)
             return FL_ORDER_AFTER;
     }
     if (a->file == b->file)
