@@ -463,6 +463,7 @@ static void lint_finds_each_fault(void **state)
         "rules.yaml:2: rule 'bare' has no example; add one under hits:\n",
         "rules.yaml:2: rule 'bare' has no near-miss; add one under misses:\n",
         "rules.yaml:2: rule 'bare' has no source; say where the wording is from\n",
+        "rules.yaml:2: rule 'bare': Vectorscan and ripgrep read this pattern differently",
         "rules.yaml:3: rule 'full': no pattern has the group {gpu} of the summary\n",
         "rules.yaml:7: rule 'full': no '^' in a pattern; write 'anchored: true': ^aab\n",
         "rules.yaml:7: the pattern backtracks: more than ",
