@@ -16,6 +16,85 @@ static bool speaks_of_failure(const struct fl_rule_info *r)
     return strcmp(r->role, "benign") != 0 && strcmp(r->role, "advice") != 0;
 }
 
+/* Length of a group's opening at p that names the group, (?P<name> or (?<name>; 0: something else.
+ * Looking behind, (?<= and (?<!, is not naming. */
+static size_t named_group(const char *p)
+{
+    size_t n = p[0] == '(' && p[1] == '?' ? 2 : 0;
+
+    if (!n)
+        return 0;
+    n += p[n] == 'P';
+    if (p[n] != '<' || p[n + 1] == '=' || p[n + 1] == '!')
+        return 0;
+    n += strcspn(p + n, ">");
+    return p[n] ? n + 1 : 0;
+}
+
+/* A character beyond ASCII inside a class, which cannot be said in bytes. */
+static bool class_beyond_ascii(const char *p)
+{
+    bool in_class = false;
+
+    for (; *p; p++) {
+        if (*p == '\\' && p[1])
+            p++;
+        else if (*p == '[')
+            in_class = true;
+        else if (*p == ']')
+            in_class = false;
+        else if (in_class && (unsigned char)*p >= 0x80)
+            return true;
+    }
+    return false;
+}
+
+/* One UTF-8 character as a group of bytes, so that a quantifier behind it still takes it whole. */
+static const char *print_bytes(const char *p)
+{
+    fputs("(?:", stdout);
+    do
+        printf("\\x%02X", (unsigned char)*p++);
+    while (((unsigned char)*p & 0xC0) == 0x80);
+    putchar(')');
+    return p;
+}
+
+/*
+ * ripgrep joins the patterns of a file with '|' as they stand: a name used by two patterns is then
+ * an error and a flag set in one holds for the next. And with Unicode classes the shipped rules
+ * together pass its size limit, while as bytes (-u), which is how we match too, they take a
+ * fraction. All measured with 13.0.0. So each pattern is a group with its own flags, and groups
+ * lose their names.
+ */
+static void print_pattern(const char *p, bool icase)
+{
+    bool bytes = !class_beyond_ascii(p), in_class = false;
+
+    printf("(?%s%s:", icase ? "i" : "", bytes ? "-u" : "");
+    while (*p) {
+        size_t n = in_class ? 0 : named_group(p);
+
+        if (n) {
+            fputs("(?:", stdout);
+            p += n;
+            continue;
+        }
+        if (bytes && (unsigned char)*p >= 0x80) {
+            p = print_bytes(p);
+            continue;
+        }
+        if (*p == '\\' && p[1])
+            putchar(*p++);
+        else if (*p == '[')
+            in_class = true;
+        else if (*p == ']')
+            in_class = false;
+        putchar(*p++);
+    }
+    puts(")");
+}
+
 static void print_patterns(const struct fl_engine *e)
 {
     for (size_t i = 0; i < fl_engine_rules(e); i++) {
@@ -24,10 +103,8 @@ static void print_patterns(const struct fl_engine *e)
         if (!speaks_of_failure(r))
             continue;
         for (size_t k = 0; k < r->npatterns; k++) {
-            const char *p = r->patterns[k];
-
-            if (!strchr(p, '\n') && fl_pattern_portable(p))
-                printf("%s%s\n", r->icase ? "(?i)" : "", p);
+            if (!strchr(r->patterns[k], '\n') && fl_pattern_portable(r->patterns[k]))
+                print_pattern(r->patterns[k], r->icase);
         }
     }
 }

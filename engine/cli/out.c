@@ -97,7 +97,8 @@ void out_label(const struct out *o, const char *label)
 {
     size_t n = strlen(label);
 
-    out_text(o, OUT_BOLD, label);
+    if (n)
+        out_text(o, OUT_BOLD, label);
     out_pad(o, n < OUT_GUTTER ? (unsigned)(OUT_GUTTER - n) : 1);
 }
 
@@ -170,10 +171,10 @@ static size_t notable(const char *text)
     return best == SIZE_MAX ? 0 : best;
 }
 
-void out_cut(const struct out *o, const char *text, size_t at, size_t len, unsigned columns)
+/* The part of `text` to show in `columns`, escaped, with "..." for what is cut off. */
+static void excerpt(const char *text, size_t at, size_t len, unsigned columns, char *to, size_t cap)
 {
-    size_t n = strlen(text), start = 0, back = columns / 4;
-    char shown[CHUNK];
+    size_t n = strlen(text), start = 0, back = columns / 4, used = 0;
 
     if (!len || at >= n)
         at = notable(text);
@@ -186,15 +187,45 @@ void out_cut(const struct out *o, const char *text, size_t at, size_t len, unsig
             start++;
     }
     if (start) {
-        fputs("...", o->f);
-        columns -= 3;
+        memcpy(to, "...", 4);
+        used = 3;
     }
-    start += printable(text + start, shown, sizeof(shown));
-    if (!text[start] && out_columns(shown) <= columns) {
-        fputs(shown, o->f);
+    start += printable(text + start, to + used, cap - used - 3);
+    if (!text[start] && out_columns(to) <= columns)
         return;
+    memcpy(to + fit(to, columns - 3), "...", 4);
+}
+
+unsigned out_quote(const struct out *o, const char *text, size_t at, size_t len, unsigned first,
+                   unsigned max_lines)
+{
+    unsigned wide = o->width - OUT_GUTTER, room = first, lines = 1;
+    char shown[CHUNK];
+    const char *p = shown;
+
+    excerpt(text, at, len, first + (max_lines - 1) * wide, shown, sizeof(shown));
+    for (;; lines++) {
+        size_t n = line_break(p, room);
+        bool cut = p[n] && lines == max_lines;
+
+        /* Breaking at words takes room that the excerpt had counted on. */
+        if (cut)
+            n = fit(p, room - 3);
+        fprintf(o->f, "%.*s%s\n", (int)n, p, cut ? "..." : "");
+        p += n + (p[n] == ' ');
+        if (!*p || cut)
+            return lines;
+        out_pad(o, OUT_GUTTER);
+        room = wide;
     }
-    fprintf(o->f, "%.*s...", (int)fit(shown, columns - 3), shown);
+}
+
+void out_cut(const struct out *o, const char *text, unsigned columns)
+{
+    char shown[CHUNK];
+
+    excerpt(text, 0, 1, columns, shown, sizeof(shown));
+    fputs(shown, o->f);
 }
 
 unsigned out_name(const struct out *o, const char *name, unsigned columns)

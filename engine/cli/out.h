@@ -31,9 +31,14 @@ void out_label(const struct out *o, const char *label);
 /* Words wrapped behind the gutter and the label, at most `max_lines` (0: no limit), the rest cut
  * with "...". Returns the lines printed. */
 unsigned out_wrapped(const struct out *o, const char *label, const char *text, unsigned max_lines);
-/* One line of at most `columns`, cut with "..." so that the bytes from `at` (`len` of them) are
- * seen. No newline. */
-void out_cut(const struct out *o, const char *text, size_t at, size_t len, unsigned columns);
+/* A line of a log, escaped, broken at words where it can be: `first` columns, then whole lines
+ * behind the gutter, `max_lines` in all. What does not fit is cut with "..." so that the bytes from
+ * `at`
+ * (`len` of them; 0: unknown) are seen. Returns the lines printed. */
+unsigned out_quote(const struct out *o, const char *text, size_t at, size_t len, unsigned first,
+                   unsigned max_lines);
+/* The start of a text, at most `columns`, with "..." for the rest. No newline. */
+void out_cut(const struct out *o, const char *text, unsigned columns);
 /* The name without its head when it is longer than `columns`. Returns the columns printed. */
 unsigned out_name(const struct out *o, const char *name, unsigned columns);
 void out_pad(const struct out *o, unsigned columns);

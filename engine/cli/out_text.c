@@ -14,7 +14,9 @@
 #include <inttypes.h>
 #include <string.h>
 
-#define PROOF_LINES 4
+#define SCREEN 24
+#define PROOFS 4
+#define PROOF_LINES 5
 
 unsigned out_place(const struct out *o, const struct fl_place *at, unsigned columns)
 {
@@ -60,27 +62,48 @@ static void verdict(const struct out *o, const struct fl_report *r)
                      class_name && !is(class_name, "-") ? ", " : "", sureness(r->cause.confidence),
                      r->cause.confidence * 100);
     }
-    used = out_columns(r->cause.id) + 2 + tail.n;
+    used = out_columns(r->cause.id) + 2;
     out_text(o, style, r->cause.id);
     fputs("  ", o->f);
-    out_cut(o, title, 0, 1, used + 10 < o->width ? o->width - (unsigned)used : 10);
-    fprintf(o->f, "%s\n\n", tail.p);
+    if (used + out_columns(title) + tail.n <= o->width) {
+        fprintf(o->f, "%s%s\n\n", title, tail.p);
+        return;
+    }
+    /* A long title is worth more than the blank line below it. */
+    out_cut(o, title, used + 10 < o->width ? o->width - (unsigned)used : 10);
+    fprintf(o->f, "\n%s%s", tail.p, tail.n ? "\n" : "");
 }
 
-static void why(const struct out *o, const struct fl_report *r, bool verbose)
+static bool starts(const char *text, const char *head)
 {
-    const char *label = "WHY";
+    return strncmp(text, head, strlen(head)) == 0;
+}
 
-    if (r->cause.summary && *r->cause.summary) {
-        out_wrapped(o, label, r->cause.summary, verbose ? 0 : 3);
-        label = "";
+/* A reason that says more than the verdict and the proof do. */
+static const char *best_reason(const struct fl_report *r)
+{
+    for (size_t i = 0; i < r->nreasons; i++) {
+        if (!starts(r->reasons[i], "rule ") && !starts(r->reasons[i], "began first") &&
+            !is(r->reasons[i], r->cause.summary))
+            return r->reasons[i];
     }
-    if (!verbose && r->nreasons)
-        out_wrapped(o, label, r->reasons[0], 2);
+    return NULL;
+}
+
+static unsigned why(const struct out *o, const struct fl_report *r, bool verbose)
+{
+    const char *reason = best_reason(r);
+    unsigned lines = 0;
+
+    if (r->cause.summary && *r->cause.summary)
+        lines = out_wrapped(o, "WHY", r->cause.summary, verbose ? 0 : 3);
+    if (!verbose && reason && lines < 3)
+        lines += out_wrapped(o, lines ? "" : "WHY", reason, 3 - lines);
     for (size_t i = 0; verbose && i < r->nreasons; i++) {
-        out_wrapped(o, label, r->reasons[i], 0);
-        label = "";
+        if (!is(r->reasons[i], r->cause.summary))
+            lines += out_wrapped(o, lines ? "" : "WHY", r->reasons[i], 0);
     }
+    return lines;
 }
 
 static void add_part(struct out_line *l, const char *text)
@@ -90,7 +113,7 @@ static void add_part(struct out_line *l, const char *text)
     out_line_add(l, "%s", text);
 }
 
-static void where(const struct out *o, const struct fl_report *r, bool verbose)
+static unsigned where(const struct out *o, const struct fl_report *r, bool verbose)
 {
     struct out_line l = {.n = 0};
     size_t max = verbose ? 200 : 6;
@@ -111,29 +134,34 @@ static void where(const struct out *o, const struct fl_report *r, bool verbose)
         add_part(&l, r->location.ngpu_indices > 1 ? "GPU indices " : "GPU index ");
         out_line_ranges(&l, r->location.gpu_indices, r->location.ngpu_indices, max);
     }
-    if (l.n)
-        out_wrapped(o, "WHERE", l.p, verbose ? 0 : 2);
+    return l.n ? out_wrapped(o, "WHERE", l.p, verbose ? 0 : 2) : 0;
 }
 
-static void proof(const struct out *o, const struct fl_report *r, const char *label)
+/* The first lines are the decisive ones: they get the room that fewer others leave. */
+static unsigned proof(const struct out *o, const struct fl_report *r, const char *label)
 {
-    for (size_t i = 0; i < r->nevidence && i < PROOF_LINES; i++) {
-        const struct fl_evidence *e = &r->evidence[i];
-        unsigned room = o->width - OUT_GUTTER, used;
+    size_t n = r->nevidence < PROOFS ? r->nevidence : PROOFS;
+    unsigned lines = 0;
 
+    for (size_t i = 0; i < n; i++) {
+        const struct fl_evidence *e = &r->evidence[i];
+        unsigned room = o->width - OUT_GUTTER, used, max;
+
+        max = PROOF_LINES - lines - (unsigned)(n - i - 1);
         out_label(o, i ? "" : label);
         used = out_place(o, &e->at, room / 2) + 2;
         fputs("  ", o->f);
-        out_cut(o, e->text ? e->text : "", e->match_at, e->match_len,
-                room > used + 20 ? room - used : 20);
-        fputc('\n', o->f);
+        lines += out_quote(o, e->text ? e->text : "", e->match_at, e->match_len,
+                           room > used + 20 ? room - used : 20, max < 3 ? max : 3);
     }
+    return lines;
 }
 
-static void followed(const struct out *o, const struct fl_report *r, bool verbose)
+static unsigned followed(const struct out *o, const struct fl_report *r, bool verbose)
 {
     size_t max = verbose ? r->nfollow_on : 2;
     struct out_line rest = {.n = 0};
+    unsigned lines = 0;
 
     for (size_t i = 0; i < r->nfollow_on && i < max; i++) {
         const struct fl_follow_on *f = &r->follow_on[i];
@@ -146,12 +174,14 @@ static void followed(const struct out *o, const struct fl_report *r, bool verbos
             out_line_add(&l, " on %" PRIu32 " rank%s", f->rank_count, f->rank_count > 1 ? "s" : "");
         if (f->first.file)
             out_line_add(&l, ", first at %s:%" PRIu64, f->first.file, f->first.line);
-        out_wrapped(o, i ? "" : "THEN", l.p, verbose ? 0 : 1);
+        lines += out_wrapped(o, i ? "" : "THEN", l.p, verbose ? 0 : 1);
     }
     if (r->nfollow_on > max) {
-        out_line_add(&rest, "and %zu other kinds of error that followed", r->nfollow_on - max);
-        out_wrapped(o, "", rest.p, 1);
+        out_line_add(&rest, "and %zu more kind%s of error that followed", r->nfollow_on - max,
+                     r->nfollow_on - max > 1 ? "s" : "");
+        lines += out_wrapped(o, "", rest.p, 1);
     }
+    return lines;
 }
 
 static void decision_words(const struct fl_report *r, struct out_line *l)
@@ -199,7 +229,7 @@ static void resume(const struct out *o, const struct fl_report *r)
     struct out_line l = {.n = 0};
 
     if (r->action.resume_step >= 0)
-        out_line_add(&l, "Resume from step %" PRId64, r->action.resume_step);
+        out_line_add(&l, "Resume at step %" PRId64, r->action.resume_step);
     else if (r->action.checkpoint)
         out_line_add(&l, "Resume");
     if (r->action.checkpoint)
@@ -207,24 +237,27 @@ static void resume(const struct out *o, const struct fl_report *r)
     if (r->action.skip_from >= 0 && r->action.skip_to >= 0)
         out_line_add(&l, "%s steps %" PRId64 " to %" PRId64, l.n ? ", skip" : "Skip",
                      r->action.skip_from, r->action.skip_to);
-    if (l.n) {
-        out_line_add(&l, ".");
-        out_wrapped(o, "", l.p, 1);
-    }
+    if (l.n)
+        out_wrapped(o, "", l.p, 2);
 }
 
-static void action(const struct out *o, const struct fl_report *r, bool verbose)
+/* `room`: lines the advice may take. */
+static void action(const struct out *o, const struct fl_report *r, bool verbose, unsigned room)
 {
+    const char *advice = r->action.advice, *reason = r->action.why;
     struct out_line l = {.n = 0};
 
+    if (!advice || !*advice)
+        advice = reason;
     decision_words(r, &l);
     out_wrapped(o, "DO", l.p, verbose ? 0 : 2);
     exclude(o, r);
-    resume(o, r);
-    if (r->action.advice && *r->action.advice)
-        out_wrapped(o, "", r->action.advice, verbose ? 0 : 2);
-    if (r->action.why && *r->action.why && (verbose || !r->action.advice))
-        out_wrapped(o, "", r->action.why, verbose ? 0 : 1);
+    if (!is(r->action.decision, "none"))
+        resume(o, r);
+    if (advice && *advice)
+        out_wrapped(o, "", advice, verbose ? 0 : room);
+    if (verbose && reason && *reason && strcmp(reason, advice) != 0)
+        out_wrapped(o, "", reason, 0);
 }
 
 static void course(const struct out *o, const struct fl_report *r)
@@ -235,20 +268,17 @@ static void course(const struct out *o, const struct fl_report *r)
     if (phase)
         out_line_add(&l, "phase %s", is(phase, "startup") ? "start-up" : phase);
     if (r->timeline.last_step >= 0) {
-        out_line_add(&l, "%slast step %" PRId64, l.n ? ", " : "", r->timeline.last_step);
+        out_line_add(&l, "%sstep %" PRId64, l.n ? ", " : "", r->timeline.last_step);
         if (r->timeline.total_steps >= 0)
             out_line_add(&l, " of %" PRId64, r->timeline.total_steps);
+        if (r->timeline.last_progress_time)
+            out_line_add(&l, " at %s", r->timeline.last_progress_time);
         if (r->timeline.last_healthy_step >= 0 &&
             r->timeline.last_healthy_step != r->timeline.last_step)
             out_line_add(&l, ", healthy until %" PRId64, r->timeline.last_healthy_step);
     }
-    if (r->timeline.last_progress_time)
-        out_line_add(&l, ", last progress %s", r->timeline.last_progress_time);
-    else if (r->timeline.last_progress.file)
-        out_line_add(&l, "%slast progress at %s:%" PRIu64, l.n ? ", " : "",
-                     r->timeline.last_progress.file, r->timeline.last_progress.line);
     if (r->nattempts > 1)
-        out_line_add(&l, "%s%zu attempts in the log", l.n ? ", " : "", r->nattempts);
+        out_line_add(&l, "%s%zu attempts", l.n ? ", " : "", r->nattempts);
     if (l.n)
         out_wrapped(o, "", l.p, 1);
 }
@@ -307,9 +337,11 @@ static void seen(const struct out *o, const struct fl_report *r)
     troubles(o, r);
 }
 
-static void alternatives(const struct out *o, const struct fl_report *r, const char *label,
-                         size_t max, bool verbose)
+static unsigned alternatives(const struct out *o, const struct fl_report *r, const char *label,
+                             size_t max, bool verbose)
 {
+    unsigned lines = 0;
+
     for (size_t i = 0; i < r->nalternatives && i < max; i++) {
         const struct fl_alternative *a = &r->alternatives[i];
         struct out_line l = {.n = 0};
@@ -317,8 +349,9 @@ static void alternatives(const struct out *o, const struct fl_report *r, const c
         out_line_add(&l, "%s (%.0f %%)", a->id, a->confidence * 100);
         if (a->why && *a->why)
             out_line_add(&l, ": %s", a->why);
-        out_wrapped(o, i ? "" : label, l.p, verbose ? 0 : 1);
+        lines += out_wrapped(o, i ? "" : label, l.p, verbose ? 0 : 1);
     }
+    return lines;
 }
 
 static bool has_file(const struct fl_report *r, const char *const *words, size_t n)
@@ -333,7 +366,7 @@ static bool has_file(const struct fl_report *r, const char *const *words, size_t
 }
 
 /* What would help, judged by what is missing. File names tell which kinds of log were given. */
-static void wanted(const struct out *o, const struct fl_report *r)
+static unsigned wanted(const struct out *o, const struct fl_report *r)
 {
     static const char *const kernel[] = {"dmesg", "kern", "syslog", "journal", "messages"};
     static const char *const scheduler[] = {"slurm", "sacct", "sched", "kube", "pod"};
@@ -353,31 +386,37 @@ static void wanted(const struct out *o, const struct fl_report *r)
     }
     if (!has_file(r, scheduler, sizeof(scheduler) / sizeof(*scheduler)))
         out_line_add(&l, "the scheduler's word (sacct, scontrol show job, kubectl describe); ");
-    if (l.n > 2 && !l.full) {
-        l.p[l.n - 2] = 0;
-        out_wrapped(o, "ADD", l.p, 3);
-    }
+    if (l.n < 2 || l.full)
+        return 0;
+    l.p[l.n - 2] = 0;
+    return out_wrapped(o, "ADD", l.p, 3);
 }
 
 void out_report(const struct out *o, const struct fl_report *r, bool verbose)
 {
     bool unknown = is(r->outcome, "unknown"), healthy = is(r->outcome, "healthy");
+    bool doubtful = !unknown && !healthy && r->cause.confidence < 0.8;
+    unsigned lines = 2, rest;
 
     verdict(o, r);
-    why(o, r, verbose);
-    where(o, r, verbose);
+    lines += why(o, r, verbose);
+    lines += where(o, r, verbose);
     if (!verbose)
-        proof(o, r, unknown ? "SAW" : healthy ? "LAST" : "PROOF");
+        lines += proof(o, r, unknown ? "SAW" : healthy ? "LAST" : "PROOF");
     if (!healthy || verbose)
-        followed(o, r, verbose);
-    if (unknown || verbose)
-        alternatives(o, r, unknown ? "LEADS" : "OR", verbose ? r->nalternatives : 3, verbose);
+        lines += followed(o, r, verbose);
+    if (unknown || doubtful || verbose)
+        lines += alternatives(o, r, unknown ? "LEADS" : "OR",
+                              verbose   ? r->nalternatives
+                              : unknown ? 3
+                                        : 1,
+                              verbose);
     if (unknown)
-        wanted(o, r);
-    action(o, r, verbose);
+        lines += wanted(o, r);
+    /* What stands below the advice: the decision, the hosts, where to resume, what was seen. */
+    rest = 1 + (r->action.nexclude_hosts > 0) + 2 * (r->action.resume_step >= 0) + 4;
+    action(o, r, verbose, lines + rest + 1 < SCREEN ? SCREEN - lines - rest : 1);
     seen(o, r);
-    if (!unknown && !healthy && !verbose && r->cause.confidence < 0.8)
-        alternatives(o, r, "OR", 1, false);
     if (verbose)
         out_report_more(o, r);
 }

@@ -61,7 +61,8 @@ static const struct cli_opt list_opts[] = {
     FLAG(0, "json", json, "print one JSON object with all rules"),
     FLAG(0, "patterns", patterns,
          "print the regexes of the rules that speak of failures (roles root, symptom and confirm), "
-         "one a line, flags inline; only those that ripgrep's default engine takes"),
+         "one a line, flags inline, groups without names; only those that ripgrep's default engine "
+         "takes"),
     END,
 };
 
