@@ -333,7 +333,7 @@ static void sort_out_ranks(struct fl_job *j, uint32_t file, fl_str line, struct 
     struct fl_file_state *f = &j->files[file];
     int32_t outer;
 
-    if (p->rank < 0 || line.n == 0 || line.p[0] != '[' || !fl_prefix_peek_rank(line, &outer))
+    if (p->rank < 0 || line.n == 0 || line.p[0] != '[' || fl_prefix_peek_rank(line, &outer) != FL_PEEK_RANK)
         return;
     if (outer != p->rank) {
         f->outer_is_local = true;
@@ -399,6 +399,19 @@ static void read_line(struct fl_job *j, const struct fl_block *b, const struct f
         j->first_line = m;
 }
 
+/* The step lines of ranks other than the one that the timeline follows: in a job in which every rank
+ * prints its step they are most of the log and say the same. */
+static bool others_metric(const struct fl_job *j, const struct fl_candidate *c, size_t n,
+                          enum fl_peek kind, int32_t rank)
+{
+    if (!fl_timeline_follows_other(j, kind, rank))
+        return false;
+    for (size_t i = 0; i < n; i++)
+        if (fl_engine_pattern_id(j->engine, c[i].pattern) != FL_SIGN_ID + FL_SIGN_METRIC)
+            return false;
+    return true;
+}
+
 static int read_block(struct fl_job *j, const struct fl_block *b, fl_err *err)
 {
     const struct fl_candidate *c = NULL;
@@ -410,14 +423,19 @@ static int read_block(struct fl_job *j, const struct fl_block *b, fl_err *err)
     for (; at < b->len; at = next, lfs++) {
         const char *lf = memchr(b->data + at, '\n', b->len - at);
         fl_str line = fl_str_n(b->data + at, (size_t)(lf - b->data) - at);
-        int32_t rank;
+        enum fl_peek kind;
+        int32_t rank = -1;
         next = (size_t)(lf - b->data) + 1;
         j->seq++;
         for (k = i; k < n && c[k].at == at; k++)
             ;
-        if (k > i || j->open_tracebacks) {
+        kind = (enum fl_peek)fl_prefix_peek_rank(line, &rank);
+        if (j->open_tracebacks || (k > i && !others_metric(j, c + i, k - i, kind, rank))) {
             read_line(j, b, c + i, k - i, line, fl_block_line(b, at, lfs));
-        } else if (!j->files[b->file].outer_is_local && fl_prefix_peek_rank(line, &rank)) {
+        } else if (kind == FL_PEEK_TASK) {
+            if (rank > j->places.max_task)
+                j->places.max_task = rank;
+        } else if (kind == FL_PEEK_RANK && !j->files[b->file].outer_is_local) {
             count_rank(j, rank, b->file,
                        b->nshifts ? fl_block_line(b, at, lfs) : b->first_line + lfs, at, line.n,
                        NULL);

@@ -3,9 +3,13 @@
  *
  * Trainers write step, loss, gradient norm and speed in some thirty layouts, and each team adds its
  * own. So there is no grammar a trainer: names are looked for, each with the values it can have
- * behind it, in an order in which the specific name comes before the general one ("lm loss" before
- * "loss", never "loss scale"). A name counts only as a word of its own, so that `max_steps` is no
- * step and `eval_loss` no training loss.
+ * behind it. A name counts only as a word of its own, so that `max_steps` is no step and
+ * `eval_loss` no training loss. Where several names of one meaning stand in a line, the earlier in
+ * the table is the more specific and wins ("lm loss" before "loss").
+ *
+ * The line is walked once: at each beginning of a word the few names with that first letter are
+ * compared. Looking for ninety names by memmem() one after another was forty percent of the whole
+ * run on a log in which every rank prints its step.
  *
  * A plain "step 12" with no number that belongs to training beside it is refused: launch banners
  * and argument dumps are full of them. Progress bars count when they are the trainer's, not when
@@ -15,10 +19,166 @@
 
 #include <math.h>
 
+enum meaning {
+    LOSS,
+    NORM,
+    SCALE,
+    SKIPPED,
+    NANS,
+    RATE,
+    TIME_MS,
+    TIME_S,
+    TIME_ANY, /* the unit stands behind the value */
+    STEP_SURE,
+    STEP_WORD,
+    TRAINING,   /* a loss that is certainly the training's */
+    EVALUATION, /* needs no value */
+    EVAL_LOSS,
+    MEANINGS
+};
+
+#define N(text, meaning)                                                                           \
+    {                                                                                              \
+        {text, sizeof(text) - 1}, meaning                                                          \
+    }
+/* In each meaning the specific name stands first. */
+static const struct name {
+    fl_str text;
+    uint8_t meaning;
+} names[] = {N("lm loss", LOSS),
+             N("lm_loss", LOSS),
+             N("reduced_train_loss", LOSS),
+             N("Train loss/train/total", LOSS),
+             N("train/loss", LOSS),
+             N("train_loss", LOSS),
+             N("loss/train", LOSS),
+             N("loss", LOSS),
+             N("Loss", LOSS),
+             N("train loss", LOSS),
+             N("total_loss", LOSS),
+             N("nll_loss", LOSS),
+             N("ce_loss", LOSS),
+             N("loss_total", LOSS),
+             N("grad norm", NORM),
+             N("grad_norm", NORM),
+             N("gnorm", NORM),
+             N("Train l2_norm/grad/global", NORM),
+             N("grad-norm", NORM),
+             N("gradnorm", NORM),
+             N("GradNorm", NORM),
+             N("grad_norm_total", NORM),
+             N("train/grad_norm", NORM),
+             N("global_grad_norm", NORM),
+             N("gradient norm", NORM),
+             N("loss scale", SCALE),
+             N("loss_scale", SCALE),
+             N("number of skipped iterations", SKIPPED),
+             N("skipped", SKIPPED),
+             N("number of nan iterations", NANS),
+             N("inf_nan_skip_batches", NANS),
+             N("throughput per GPU (TFLOP/s/GPU)", RATE),
+             N("tps", RATE),
+             N("tgs (tokens/gpu/second)", RATE),
+             N("tokens_per_sec_per_gpu", RATE),
+             N("wps", RATE),
+             N("CurrSamplesPerSec", RATE),
+             N("samples/sec", RATE),
+             N("tokens/sec", RATE),
+             N("tokens/s", RATE),
+             N("tflops", RATE),
+             N("TFLOPs", RATE),
+             N("throughput", RATE),
+             N("tgs", RATE),
+             N("tok/s", RATE),
+             N("rate (tokens/sec)", RATE),
+             N("speed", RATE),
+             N("samples_per_second", RATE),
+             N("tokens_per_second", RATE),
+             N("Train throughput/batches_per_sec", RATE),
+             N("tokens/s/gpu", RATE),
+             N("Tokens/s/device", RATE),
+             N("elapsed time per iteration (ms)", TIME_MS),
+             N("step_time_ms", TIME_MS),
+             N("dt", TIME_ANY),
+             N("elapsed time per iteration (s)", TIME_S),
+             N("train_step_timing in s", TIME_S),
+             N("iter time (s)", TIME_S),
+             N("step_time", TIME_ANY),
+             N("iter_time", TIME_ANY),
+             N("sec/step", TIME_S),
+             N("step time (s)", TIME_S),
+             N("step time", TIME_ANY),
+             N("time/step", TIME_ANY),
+             N("s/step", TIME_S),
+             N("sec/iter", TIME_S),
+             N("s/it", TIME_S),
+             N("seconds", TIME_S),
+             N("time per step", TIME_ANY),
+             N("fwd_bwd_time", TIME_S),
+             N("time", TIME_ANY),
+             N("global_step", STEP_SURE),
+             N("num_updates", STEP_SURE),
+             N("consumed_steps", STEP_SURE),
+             N("iteration", STEP_WORD),
+             N("iter", STEP_WORD),
+             N("Iteration", STEP_WORD),
+             N("Iter", STEP_WORD),
+             N("step", STEP_WORD),
+             N("Step", STEP_WORD),
+             N("steps", STEP_WORD),
+             N("Steps", STEP_WORD),
+             N("STEP", STEP_WORD),
+             N("[batch", STEP_WORD),
+             N("[token", STEP_WORD),
+             N("reduced_train_loss", TRAINING),
+             N("train_loss", TRAINING),
+             N("train/loss", TRAINING),
+             N("'loss'", TRAINING),
+             N("\"loss\"", TRAINING),
+             N("train loss", TRAINING),
+             N("eval_loss", EVALUATION),
+             N("validation loss", EVALUATION),
+             N("valid loss", EVALUATION),
+             N("valid_loss", EVALUATION),
+             N("validate step", EVALUATION),
+             N("val_loss", EVALUATION),
+             N("\"valid_", EVALUATION),
+             N("Eval ", EVALUATION),
+             N("test_loss", EVALUATION),
+             N("Validation loss", EVALUATION),
+             N("val loss", EVALUATION),
+             N("eval loss", EVALUATION),
+             N("eval/loss", EVALUATION),
+             N("val/loss", EVALUATION),
+             N("lm loss value", EVAL_LOSS),
+             N("eval_loss", EVAL_LOSS),
+             N("valid_loss", EVAL_LOSS),
+             N("val_loss", EVAL_LOSS),
+             N("val loss", EVAL_LOSS),
+             N("validation loss", EVAL_LOSS),
+             N("eval/loss", EVAL_LOSS),
+             N("val/loss", EVAL_LOSS)};
+
+#define NAMES (sizeof(names) / sizeof(*names))
+#define NONE UINT8_MAX
+
+/* What a line says: for each meaning the best name's value. */
+struct found {
+    uint8_t by[MEANINGS]; /* index in names, NONE */
+    double value[MEANINGS];
+    size_t behind[MEANINGS]; /* position behind the value */
+    int64_t step, total;     /* "12/100" behind a step word, -1 */
+};
+
 static bool ident(char c)
 {
     return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_' ||
            c == '/' || c == '-';
+}
+
+static bool digit(fl_str s, size_t i)
+{
+    return i < s.n && s.p[i] >= '0' && s.p[i] <= '9';
 }
 
 /* A number with thousands separators; "nan", "inf" and quoted numbers are numbers too. */
@@ -27,10 +187,9 @@ static size_t number(fl_str s, double *out)
     char plain[40];
     size_t q = s.n && (s.p[0] == '"' || s.p[0] == '\''), n = 0, i = q, used;
 
-    while (i < s.n && n < sizeof(plain) - 1) {
-        if (s.p[i] == ',' && i + 3 < s.n && s.p[i + 1] >= '0' && s.p[i + 1] <= '9' &&
-            s.p[i + 2] >= '0' && s.p[i + 2] <= '9' && s.p[i + 3] >= '0' && s.p[i + 3] <= '9' &&
-            n > 0 && !(i + 4 < s.n && s.p[i + 4] >= '0' && s.p[i + 4] <= '9')) {
+    while (i < s.n && n < sizeof(plain)) {
+        if (s.p[i] == ',' && n > 0 && digit(s, i + 1) && digit(s, i + 2) && digit(s, i + 3) &&
+            !digit(s, i + 4)) {
             i++;
             continue;
         }
@@ -42,45 +201,7 @@ static size_t number(fl_str s, double *out)
     return used ? q + used : 0;
 }
 
-/* The value behind `name`: between them only ' ', ':', '=', a closing quote, or '(...)' units. */
-static bool value_of(fl_str s, const char *name, double *out)
-{
-    fl_str key = fl_str_c(name);
-    size_t from = 0;
-    ptrdiff_t at;
-
-    while ((at = fl_str_find(fl_str_from(s, from), key)) >= 0) {
-        size_t p = from + (size_t)at, q = p + key.n;
-        from = q;
-        if (p > 0 && ident(s.p[p - 1]) && !(s.p[p - 1] == '/' && key.p[0] == 'g'))
-            continue; /* DeepSpeed writes "micro_step=450/global_step=1060" */
-        while (q < s.n && strchr(" :='\"", s.p[q]))
-            q++;
-        if (q == p + key.n && !strchr(" :=", key.p[key.n - 1]))
-            continue;
-        if (q > 0 && q <= s.n && (s.p[q - 1] == '"' || s.p[q - 1] == '\''))
-            q--;
-        if (number(fl_str_from(s, q), out))
-            return true;
-    }
-    return false;
-}
-
-static bool first_value(fl_str s, const char *const *names, double *out)
-{
-    for (; *names; names++)
-        if (value_of(s, *names, out))
-            return true;
-    return false;
-}
-
-static void set_step(struct fl_metric *m, double v)
-{
-    if (v >= 0 && v < 1e15)
-        m->step = (int64_t)v;
-}
-
-/* "12/ 100" at `s`: step and total. */
+/* "12/ 100": step and total. */
 static bool fraction(fl_str s, int64_t *step, int64_t *total)
 {
     uint64_t a, b;
@@ -101,214 +222,181 @@ static bool fraction(fl_str s, int64_t *step, int64_t *total)
     return true;
 }
 
-/* "... 12%|###   | 12/100 [01:02<07:30,  5.12s/it, loss=2.1]" */
-static bool bar(fl_str s, struct fl_metric *m)
+/* The name `k` stands at `p`: is there a value behind it, and is it better than what was found? */
+static void take(fl_str s, size_t p, uint8_t k, struct found *f)
 {
-    static const char *const others[] = {
-        "Loading",    "Map",       "Filter",     "Fetching",   "Download",  "Generating",
-        "okeniz",     "Saving",    "Grouping",   "Flattening", "Casting",   "Processing",
-        "Extracting", "Preparing", "Running",    "Sanity",     "Upload",    "examples/s",
-        "B/s]",       "Building",  "Converting", "Reading",    "Capturing", "prompts"};
-    static const char *const evals[] = {"eval", "Eval", "Valid", "valid", "Test", "Predict"};
-    ptrdiff_t open = -1;
-    size_t i;
-    double v;
-    fl_str tail;
-
-    for (i = 0; i + 2 < s.n; i++)
-        if (s.p[i] == '|' && fraction(fl_str_from(s, i + 1), &m->step, &m->total)) {
-            open = fl_str_find_c(fl_str_from(s, i), '[');
-            break;
-        }
-    if (open < 0)
-        return false;
-    for (size_t k = 0; k < sizeof(others) / sizeof(*others); k++)
-        if (fl_str_has(s, fl_str_c(others[k])))
-            return false;
-    for (size_t k = 0; k < sizeof(evals) / sizeof(*evals); k++)
-        if (fl_str_has(fl_str_sub(s, 0, i), fl_str_c(evals[k])))
-            return false;
-    tail = fl_str_from(s, i + (size_t)open);
-    m->bar = true;
-    for (i = 0; i + 4 < tail.n; i++) {
-        fl_str unit = fl_str_sub(tail, i, 4);
-        size_t d = i;
-        if (!fl_str_eqz(unit, "s/it") && !fl_str_eqz(unit, "it/s"))
-            continue;
-        while (d > 0 && ((tail.p[d - 1] >= '0' && tail.p[d - 1] <= '9') || tail.p[d - 1] == '.'))
-            d--;
-        if (fl_str_f64(fl_str_sub(tail, d, i - d), &v) && v > 0)
-            m->step_ms = unit.p[0] == 's' ? v * 1000 : 1000 / v;
-        if (m->step_ms < 10)
-            return false; /* a hundred a second: no training step of a language model */
-        break;
-    }
-    return true;
-}
-
-static void read_step(fl_str s, struct fl_metric *m)
-{
-    static const char *const sure[] = {"global_step", "num_updates", "consumed_steps", NULL};
-    static const char *const words[] = {"iteration", "iter",  "Iteration", "Iter", "step",
-                                        "Step",      "steps", "Steps",     "STEP", NULL};
-    static const char *const framed[] = {"iteration", "Iteration", "iter", "Iter",
-                                         "[batch=",   "[token=",   "Step", "step",
-                                         "Steps:",    "steps",     NULL};
+    const struct name *n = &names[k];
+    size_t end = p + n->text.n, q = end, used;
+    bool step = n->meaning == STEP_WORD;
     double v;
 
-    for (const char *const *f = framed; *f; f++) {
-        ptrdiff_t at = fl_str_find(s, fl_str_c(*f));
-        size_t q;
-        if (at < 0 || (at > 0 && ident(s.p[at - 1])))
-            continue;
-        q = (size_t)at + strlen(*f);
-        while (q < s.n && strchr(" :=[#", s.p[q]))
-            q++;
-        if (fraction(fl_str_from(s, q), &m->step, &m->total))
-            return;
-    }
-    if (first_value(s, sure, &v) || first_value(s, words, &v))
-        set_step(m, v);
-}
-
-static void read_losses(fl_str s, struct fl_metric *m)
-{
-    static const char *const losses[] = {"lm loss",
-                                         "lm_loss",
-                                         "reduced_train_loss",
-                                         "Train loss/train/total",
-                                         "train/loss",
-                                         "train_loss",
-                                         "loss/train",
-                                         "loss",
-                                         "Loss",
-                                         "train loss",
-                                         "total_loss",
-                                         "nll_loss",
-                                         "ce_loss",
-                                         "loss_total",
-                                         NULL};
-    static const char *const norms[] = {
-        "grad norm",       "grad_norm",        "gnorm",         "Train l2_norm/grad/global",
-        "grad-norm",       "gradnorm",         "GradNorm",      "grad_norm_total",
-        "train/grad_norm", "global_grad_norm", "gradient norm", NULL};
-    static const char *const scales[] = {"loss scale", "loss_scale", NULL};
-    double v;
-
-    if (first_value(s, losses, &v)) {
-        m->loss = v;
-        m->loss_nan = !isfinite(v);
-    }
-    if (first_value(s, norms, &v)) {
-        m->grad_norm = v;
-        m->grad_nan = !isfinite(v);
-    }
-    if (first_value(s, scales, &v))
-        m->loss_scale = v;
-    if (value_of(s, "number of skipped iterations", &v) || value_of(s, "skipped", &v))
-        m->skipped = (int64_t)v;
-    if (value_of(s, "number of nan iterations", &v) || value_of(s, "inf_nan_skip_batches", &v))
-        m->nans = (int64_t)v;
-}
-
-static void read_speed(fl_str s, struct fl_metric *m)
-{
-    static const char *const rates[] = {"throughput per GPU (TFLOP/s/GPU)",
-                                        "tps",
-                                        "tgs (tokens/gpu/second)",
-                                        "tokens_per_sec_per_gpu",
-                                        "wps",
-                                        "CurrSamplesPerSec",
-                                        "samples/sec",
-                                        "tokens/sec",
-                                        "tokens/s",
-                                        "tflops",
-                                        "TFLOPs",
-                                        "throughput",
-                                        "tgs",
-                                        "tok/s",
-                                        "rate (tokens/sec)",
-                                        "speed",
-                                        "samples_per_second",
-                                        "tokens_per_second",
-                                        "Train throughput/batches_per_sec",
-                                        "tokens/s/gpu",
-                                        NULL};
-    static const struct {
-        const char *name;
-        double ms;
-    } times[] = {{"elapsed time per iteration (ms)", 1},
-                 {"elapsed time per iteration (s)", 1000},
-                 {"train_step_timing in s", 1000},
-                 {"iter time (s)", 1000},
-                 {"step_time_ms", 1},
-                 {"step_time", 1000},
-                 {"iter_time", 1000},
-                 {"sec/step", 1000},
-                 {"step time (s)", 1000},
-                 {"step time", 1000},
-                 {"time/step", 1000},
-                 {"s/step", 1000},
-                 {"sec/iter", 1000},
-                 {"seconds", 1000},
-                 {"time per step", 1000},
-                 {"fwd_bwd_time", 1000},
-                 {"dt", 1},
-                 {"time", 1}};
-    double v;
-
-    if (first_value(s, rates, &v) && v > 0)
-        m->rate = v;
-    if (!isnan(m->step_ms))
-        return;
-    for (size_t i = 0; i < sizeof(times) / sizeof(*times); i++) {
-        ptrdiff_t at;
-        if (!value_of(s, times[i].name, &v) || v <= 0)
-            continue;
-        at = fl_str_find(s, fl_str_c(times[i].name));
-        if (times[i].ms == 1000 && fl_str_has(fl_str_sub(s, (size_t)at, 48), FL_S("ms")))
-            v /= 1000; /* the unit stands behind the value */
-        if (i + 2 >= sizeof(times) / sizeof(*times) &&
-            !fl_str_has(fl_str_sub(s, (size_t)at, 24), FL_S("ms"))) {
-            if (!fl_str_has(fl_str_sub(s, (size_t)at, 20), FL_S("s")) || v > 3600)
-                continue;
-            v *= 1000;
-        }
-        m->step_ms = v * times[i].ms;
+    if (n->meaning == EVALUATION) {
+        f->by[EVALUATION] = k;
         return;
     }
+    if (f->by[n->meaning] <= k && !(step && f->step < 0))
+        return;
+    while (q < s.n && (s.p[q] == ' ' || s.p[q] == ':' || s.p[q] == '=' || s.p[q] == '\'' ||
+                       s.p[q] == '"' || (step && (s.p[q] == '[' || s.p[q] == '#'))))
+        q++;
+    if (q == end)
+        return;
+    if (step && f->step < 0 && fraction(fl_str_from(s, q), &f->step, &f->total))
+        return;
+    if (f->by[n->meaning] <= k)
+        return;
+    if (s.p[q - 1] == '"' || s.p[q - 1] == '\'')
+        q--;
+    used = number(fl_str_from(s, q), &v);
+    if (!used)
+        return;
+    f->by[n->meaning] = k;
+    f->value[n->meaning] = v;
+    f->behind[n->meaning] = q + used;
 }
 
-static bool evaluation(fl_str s)
+/* One walk over the line. */
+static void walk(fl_str s, struct found *f)
 {
-    static const char *const words[] = {
-        "eval_loss", "validation loss", "valid loss", "valid_loss", "validate step",
-        "val_loss",  "\"valid_",        "Eval ",      "test_loss",  "Validation loss",
-        "val loss",  "eval loss",       "eval/loss",  "val/loss"};
+    uint8_t first[128], next[NAMES];
 
-    for (size_t i = 0; i < sizeof(words) / sizeof(*words); i++)
-        if (fl_str_has(s, fl_str_c(words[i])))
+    memset(first, NONE, sizeof(first));
+    for (size_t i = NAMES; i-- > 0;) { /* chains by first letter, in the table's order */
+        next[i] = first[(unsigned char)names[i].text.p[0] & 127];
+        first[(unsigned char)names[i].text.p[0] & 127] = (uint8_t)i;
+    }
+    memset(f->by, NONE, sizeof(f->by));
+    f->step = f->total = -1;
+    for (size_t p = 0; p < s.n; p++) {
+        unsigned char c = (unsigned char)s.p[p];
+        bool joined = p > 0 && ident(s.p[p - 1]);
+        if (c >= 128 || first[c] == NONE || (joined && !(s.p[p - 1] == '/' && c == 'g')))
+            continue; /* DeepSpeed writes "micro_step=450/global_step=1060" */
+        for (uint8_t k = first[c]; k != NONE; k = next[k])
+            if (names[k].text.n <= s.n - p &&
+                memcmp(s.p + p, names[k].text.p, names[k].text.n) == 0)
+                take(s, p, k, f);
+    }
+}
+
+static bool any_of(fl_str s, const char *const *words)
+{
+    for (; *words; words++)
+        if (fl_str_has(s, fl_str_c(*words)))
             return true;
     return false;
 }
 
-/* NeMo and others repeat the latest val_loss on every training line. */
-static bool names_training(fl_str s)
+/* Milliseconds a step from a bar's "5.12s/it" or "3.4it/s"; false when it is far too fast. */
+static bool bar_speed(fl_str tail, double *ms)
 {
-    static const char *const names[] = {"reduced_train_loss", "train_loss", "train/loss", "'loss'",
-                                        "\"loss\"", "train loss", NULL};
     double v;
 
-    return first_value(s, names, &v);
+    for (size_t i = 0; i + 4 < tail.n + 1; i++) {
+        fl_str unit = fl_str_sub(tail, i, 4);
+        size_t d = i;
+        if (!fl_str_eqz(unit, "s/it") && !fl_str_eqz(unit, "it/s"))
+            continue;
+        while (d > 0 && (digit(tail, d - 1) || tail.p[d - 1] == '.'))
+            d--;
+        if (fl_str_f64(fl_str_sub(tail, d, i - d), &v) && v > 0)
+            *ms = unit.p[0] == 's' ? v * 1000 : 1000 / v;
+        return !(*ms < 10); /* a hundred a second is no training step of a language model */
+    }
+    return true;
 }
 
-static bool eval_loss(fl_str s, double *out)
+/* "... 12%|###   | 12/100 [01:02<07:30,  5.12s/it, loss=2.1]" */
+static bool bar(fl_str s, struct fl_metric *m)
 {
-    static const char *const names[] = {"lm loss value", "eval_loss", "valid_loss",
-                                        "val_loss",      "val loss",  "validation loss",
-                                        "eval/loss",     "loss",      NULL};
+    static const char *const others[] = {
+        "Loading",    "Map",       "Filter",    "Fetching",   "Download", "Generating",
+        "okeniz",     "Saving",    "Grouping",  "Flattening", "Casting",  "Processing",
+        "Extracting", "Preparing", "Running",   "Sanity",     "Upload",   "Building",
+        "Converting", "Reading",   "Capturing", "prompts",    "eval",     "Eval",
+        "Valid",      "valid",     "Test",      "Predict",    NULL};
+    static const char *const units[] = {"examples/s", "B/s]", NULL};
+    ptrdiff_t open = -1;
+    size_t i;
 
-    return first_value(s, names, out);
+    for (i = 0; i + 2 < s.n; i++) {
+        const char *pipe = memchr(s.p + i, '|', s.n - i);
+        if (!pipe)
+            return false;
+        i = (size_t)(pipe - s.p);
+        if (fraction(fl_str_from(s, i + 1), &m->step, &m->total)) {
+            open = fl_str_find_c(fl_str_from(s, i), '[');
+            break;
+        }
+    }
+    if (open < 0 || any_of(fl_str_sub(s, 0, i), others) ||
+        any_of(fl_str_from(s, i + (size_t)open), units))
+        return false;
+    m->bar = true;
+    return bar_speed(fl_str_from(s, i + (size_t)open), &m->step_ms);
+}
+
+/* The unit behind a time that does not say it in its name. */
+static void read_time(fl_str s, const struct found *f, struct fl_metric *m)
+{
+    fl_str unit;
+    double v;
+
+    if (!isnan(m->step_ms))
+        return;
+    if (f->by[TIME_MS] != NONE && f->value[TIME_MS] > 0) {
+        m->step_ms = f->value[TIME_MS];
+    } else if (f->by[TIME_S] != NONE && f->value[TIME_S] > 0) {
+        m->step_ms = f->value[TIME_S] * 1000;
+    } else if (f->by[TIME_ANY] != NONE && f->value[TIME_ANY] > 0) {
+        v = f->value[TIME_ANY];
+        unit = fl_str_trim(fl_str_sub(s, f->behind[TIME_ANY], 8));
+        if (fl_str_starts(unit, FL_S("ms")))
+            m->step_ms = v;
+        else if (fl_str_starts(unit, FL_S("s")) || v < 3600)
+            m->step_ms = v * 1000;
+    }
+}
+
+static void set_step(struct fl_metric *m, double v)
+{
+    if (v >= 0 && v < 1e15)
+        m->step = (int64_t)v;
+}
+
+static void fill(fl_str s, const struct found *f, struct fl_metric *m)
+{
+    m->eval = f->by[EVALUATION] != NONE && f->by[TRAINING] == NONE;
+    if (f->by[LOSS] != NONE) {
+        m->loss = f->value[LOSS];
+        m->loss_nan = !isfinite(m->loss);
+    } else if (m->eval && f->by[EVAL_LOSS] != NONE) {
+        m->loss = f->value[EVAL_LOSS];
+        m->loss_nan = !isfinite(m->loss);
+    }
+    if (f->by[NORM] != NONE) {
+        m->grad_norm = f->value[NORM];
+        m->grad_nan = !isfinite(m->grad_norm);
+    }
+    if (f->by[SCALE] != NONE)
+        m->loss_scale = f->value[SCALE];
+    if (f->by[SKIPPED] != NONE)
+        m->skipped = (int64_t)f->value[SKIPPED];
+    if (f->by[NANS] != NONE)
+        m->nans = (int64_t)f->value[NANS];
+    if (f->by[RATE] != NONE && f->value[RATE] > 0)
+        m->rate = f->value[RATE];
+    read_time(s, f, m);
+    if (m->bar)
+        return;
+    if (f->step >= 0) {
+        m->step = f->step;
+        m->total = f->total;
+    } else if (f->by[STEP_SURE] != NONE) {
+        set_step(m, f->value[STEP_SURE]);
+    } else if (f->by[STEP_WORD] != NONE) {
+        set_step(m, f->value[STEP_WORD]);
+    }
 }
 
 bool fl_metric_parse(fl_str s, struct fl_metric *out)
@@ -322,27 +410,23 @@ bool fl_metric_parse(fl_str s, struct fl_metric *out)
                           .skipped = -1,
                           .nans = -1,
                           .loss_scale = NAN};
-    bool megatron, is_bar, loss;
+    struct found f;
+    bool loss;
 
     s = fl_str_sub(s, 0, 4000);
-    is_bar = bar(s, &m);
-    if (!is_bar && fl_str_has(s, FL_S("%|")))
+    if (!bar(s, &m) && fl_str_has(s, FL_S("%|")))
         return false; /* another kind of bar */
-    if (!is_bar)
-        read_step(s, &m);
-    m.eval = evaluation(s) && !names_training(s);
-    read_losses(s, &m);
-    read_speed(s, &m);
-    if (m.eval && isnan(m.loss) && !m.loss_nan && eval_loss(s, &m.loss))
-        m.loss_nan = !isfinite(m.loss);
+    if (!m.bar)
+        m.step = m.total = -1;
+    walk(s, &f);
+    fill(s, &f, &m);
     loss = m.loss_nan || !isnan(m.loss);
-    megatron = m.total >= 0 && fl_str_has(s, FL_S("consumed samples"));
-    m.loss_absent = megatron && !loss;
     if (m.step < 0 && !loss)
         return false;
-    if (!is_bar && m.total < 0 && !loss && isnan(m.rate) && isnan(m.step_ms) && m.skipped < 0 &&
-        !fl_str_has(s, FL_S("global_step")) && !fl_str_has(s, FL_S("[batch=")))
+    if (!m.bar && m.total < 0 && !loss && isnan(m.rate) && isnan(m.step_ms) && m.skipped < 0 &&
+        f.by[STEP_SURE] == NONE)
         return false;
+    m.loss_absent = m.total >= 0 && !loss && fl_str_has(s, FL_S("consumed samples"));
     *out = m;
     return true;
 }

@@ -16,6 +16,9 @@
 
 #include "base/alloc.h"
 
+#define FOLLOW_AFTER 32     /* points, before the rank that made the last of them is followed alone */
+#define FOLLOW_LINES 100000 /* lines without a point of its own, after which any rank is read again */
+
 int fl_timeline_new(struct fl_job *j, fl_err *err)
 {
     struct fl_timeline *t = fl_calloc(1, sizeof(*t));
@@ -106,6 +109,14 @@ static void fill_point(struct fl_job *j, struct fl_point *p, const struct fl_met
     p->m.loss_absent = false;
 }
 
+bool fl_timeline_follows_other(const struct fl_job *j, int kind, int32_t rank)
+{
+    const struct fl_timeline *t = j->timeline;
+
+    return t->n >= FOLLOW_AFTER && kind == t->main_kind && kind != FL_PEEK_NONE &&
+           rank != t->main_rank && j->seq - t->last_progress.seq < FOLLOW_LINES;
+}
+
 static void take_progress(struct fl_job *j, int64_t step, const struct fl_mark *at)
 {
     struct fl_timeline *t = j->timeline;
@@ -181,7 +192,8 @@ void fl_timeline_metric(struct fl_job *j, fl_str message, fl_str line, const str
         t->restart_step = m.step;
         t->restart_bar = m.bar || fl_str_has(message, FL_S("[batch="));
     }
-    add_point(j, &m, line, at);
+    if (add_point(j, &m, line, at) && t->n < FOLLOW_AFTER)
+        t->main_kind = fl_prefix_peek_rank(line, &t->main_rank);
     take_progress(j, m.step, at);
 }
 

@@ -26,6 +26,8 @@ struct fl_timeline {
     int64_t last_time;     /* us of the latest timed point, 0 none */
     int64_t gaps[FL_GAPS]; /* us between timed points */
     size_t ngaps;
+    int main_kind; /* enum fl_peek of the rank whose lines make the points; main_rank */
+    int32_t main_rank;
     struct fl_mark sign[FL_SIGNS];
     char busy[FL_RANK_TEXT * 2]; /* the latest busy line, NUL-terminated */
     uint64_t signs[FL_SIGNS];
