@@ -1,6 +1,7 @@
 /*
  * match: candidates and confirmation, both engines against each other, the database cache, lint.
  */
+#include <pthread.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -416,6 +417,63 @@ static void lint_of_patterns(void **state)
     assert_false(fl_pattern_has_group(&patterns[0], FL_S("rank")));
 }
 
+struct worker {
+    const fl_matcher *m;
+    const fl_regex *re;
+    fl_str data;
+    fl_buf out;
+    bool ok;
+};
+
+static void *work(void *arg)
+{
+    struct worker *w = arg;
+    fl_match_scratch *s;
+
+    if (fl_match_scratch_new(w->m, &s, NULL))
+        return NULL;
+    confirmed(w->m, s, w->data, &w->out);
+    w->ok = fl_regex_match(w->re, s, FL_S("memory"), NULL);
+    fl_match_scratch_free(s);
+    return NULL;
+}
+
+/* Threads meet at patterns that none of them has compiled yet. Run under ThreadSanitizer this shows
+ * more than that the answers are the same. */
+static void threads_share_a_matcher(void **state)
+{
+    (void)state;
+    enum { N = 4 };
+    struct worker w[N];
+    pthread_t id[N];
+    fl_regex *re;
+    fl_buf b;
+
+    fl_buf_init(&b, 1 << 20);
+    seed = 7;
+    random_block(&b, 400);
+    assert_int_equal(fl_regex_new(FL_S("mem.*y"), false, "t", &re, NULL), 0);
+    for (int round = 0; round < 5; round++) {
+        fl_matcher *m = new_matcher(FL_MATCH_AUTO, "", true);
+        for (int i = 0; i < N; i++) {
+            w[i] = (struct worker){.m = m, .re = re, .data = fl_buf_str(&b)};
+            fl_buf_init(&w[i].out, 64 << 20);
+            assert_int_equal(pthread_create(&id[i], NULL, work, &w[i]), 0);
+        }
+        for (int i = 0; i < N; i++)
+            pthread_join(id[i], NULL);
+        for (int i = 0; i < N; i++) {
+            assert_true(w[i].ok && w[i].out.n > 1000);
+            assert_true(fl_str_eq(fl_buf_str(&w[i].out), fl_buf_str(&w[0].out)));
+        }
+        for (int i = 0; i < N; i++)
+            fl_buf_dispose(&w[i].out);
+        fl_matcher_free(m);
+    }
+    fl_regex_free(re);
+    fl_buf_dispose(&b);
+}
+
 static size_t until_failure; /* SIZE_MAX: never */
 
 static void *failing(void *ctx, void *p, size_t n)
@@ -681,6 +739,7 @@ int main(void)
         cmocka_unit_test(hostile_lines_are_bounded),
         cmocka_unit_test(single_expressions),
         cmocka_unit_test(lint_of_patterns),
+        cmocka_unit_test(threads_share_a_matcher),
         cmocka_unit_test(each_failed_allocation_is_told),
 #ifdef FL_HAVE_VECTORSCAN
         cmocka_unit_test_setup_teardown(cache_is_used, make_dir, remove_dir),
