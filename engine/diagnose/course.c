@@ -182,6 +182,14 @@ static size_t run_start(const struct fl_point **v, size_t n, double limit)
     return start;
 }
 
+/* Steps began again near nothing though there were checkpoints. The loss is high then, and that is
+ * no divergence. */
+static bool started_over(const struct fl_timeline *t)
+{
+    return t->segment && !t->restart_bar && (t->signs[FL_SIGN_LOADED] || t->signs[FL_SIGN_SAVED]) &&
+           t->restart_step <= 10 && t->restart_from >= 20 && t->restart_step * 5 <= t->restart_from;
+}
+
 static bool find_spike(struct fl_job *j, struct fl_finding *f)
 {
     struct fl_timeline *t = j->timeline;
@@ -201,7 +209,8 @@ static bool find_spike(struct fl_job *j, struct fl_finding *f)
     if (n >= SPIKE_POINTS && best_level(v, n, &l)) {
         limit = limit_of(&l);
         start = run_start(v, n, limit);
-        if (n - start >= SPIKE_RUN && start >= 5 && start >= l.end - l.end / 4) {
+        if (n - start >= SPIKE_RUN && start >= 5 && start >= l.end - l.end / 4 &&
+            !(started_over(t) && v[start]->segment != v[start - 1]->segment)) {
             *f = (struct fl_finding){.cause = "fw.loss_spike",
                                      .strength = 78,
                                      .first_bad_step = v[start]->m.step,
@@ -339,9 +348,7 @@ static bool find_lost_resume(struct fl_job *j, struct fl_finding *f)
     struct fl_timeline *t = j->timeline;
     const struct fl_point *after = NULL, *before = NULL;
 
-    if (!t->segment || t->restart_bar || !(t->signs[FL_SIGN_LOADED] || t->signs[FL_SIGN_SAVED]) ||
-        t->restart_step > 10 || t->restart_from < 20 ||
-        t->restart_step * 5 > t->restart_from)
+    if (!started_over(t))
         return false;
     for (size_t i = 1; i < t->n; i++)
         if (t->points[i].segment == t->segment && t->points[i - 1].segment != t->segment)

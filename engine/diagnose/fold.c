@@ -267,6 +267,14 @@ static bool beats(const struct fl_job *j, const struct fl_rule *a, const struct 
     return j->rules->causes[a->cause].precedence > j->rules->causes[b->cause].precedence;
 }
 
+/* Exception groups draw a frame on the left; an anchored rule means what stands behind it. */
+static size_t behind_border(fl_str line, size_t message)
+{
+    while (message < line.n && (line.p[message] == ' ' || line.p[message] == '|'))
+        message++;
+    return message;
+}
+
 struct line_hits {
     const struct fl_rule *best, *confirm;
     struct fl_caps best_caps, confirm_caps;
@@ -288,7 +296,8 @@ static void match_line(struct fl_job *j, const struct fl_candidate *c, size_t n,
             continue;
         }
         r = &j->rules->rules[id];
-        if (r == out->best || r == out->confirm || !frame_fits(j, r, w) ||
+        if (r == out->best || r == out->confirm || r->maturity == FL_DRAFT ||
+            !frame_fits(j, r, w) ||
             !fl_match_confirm(j->matcher, j->scratch, c[i].pattern, line, message, &caps) ||
             (r->nnots && refused(j, r, line)))
             continue;
@@ -382,7 +391,8 @@ static void read_line(struct fl_job *j, const struct fl_block *b, const struct f
     w->tb_done = 0;
     part = fl_traceback_line(j, w, message, &m);
     w = &j->writers[m.writer];
-    match_line(j, c, n, line, p.message, w, &hits);
+    match_line(j, c, n, line, part == FL_TB_END ? behind_border(line, p.message) : p.message, w,
+               &hits);
     tb = w->tb_done;
     back_to_attempt(j, hits.signs, &m);
     if (worker_wrapper(j, w))

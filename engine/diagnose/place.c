@@ -305,6 +305,27 @@ static void learn_rank(struct fl_job *j, const struct fl_fact *f, const struct f
     }
 }
 
+/* The scheduler's spelling is a name of its own when the host is known by a longer one. */
+static void learn_scheduler_host(struct fl_job *j, fl_str name)
+{
+    struct fl_places *p = &j->places;
+    int32_t host = fl_places_host(p, &j->arena, name);
+
+    if (host < 0)
+        return;
+    if (!fl_str_eq(p->hosts[host].name, name) && p->nhosts < FL_MAX_HOSTS) {
+        fl_str copy = fl_arena_str(&j->arena, name);
+        if (!copy.p || fl_grow((void **)&p->hosts, &p->hosts_cap, p->nhosts + 1, sizeof(*p->hosts)) ||
+            fl_map_set(&p->host_of, name, (uint32_t)p->nhosts)) {
+            j->failed = FL_ENOMEM;
+            return;
+        }
+        p->hosts[p->nhosts] = (struct fl_host){.name = copy, .same_as = host};
+        host = (int32_t)p->nhosts++;
+    }
+    p->hosts[host].scheduler = true;
+}
+
 struct learner {
     struct fl_job *j;
     const struct fl_mark *m;
@@ -330,9 +351,7 @@ static void learn_fact(void *ctx, const struct fl_fact *f)
         j->places.nodes = (int32_t)f->n;
         break;
     case FL_FACT_SCHEDULER_HOST:
-        host = fl_places_host(&j->places, &j->arena, f->host);
-        if (host >= 0)
-            j->places.hosts[host].scheduler = true;
+        learn_scheduler_host(j, f->host);
         break;
     case FL_FACT_HERE:
         host = fl_places_host(&j->places, &j->arena, f->host);
@@ -398,6 +417,11 @@ void fl_places_settle(struct fl_job *j)
     int32_t tasks = p->max_task + 1;
 
     settle_file_hosts(j);
+    for (size_t i = 0; i < p->nhosts; i++) { /* what was said under another name */
+        int32_t real = fl_places_real_host(p, (int32_t)i);
+        if (real >= 0 && real != (int32_t)i)
+            p->hosts[real].lines += p->hosts[i].lines;
+    }
 
     /* srun -l numbers tasks; they are ranks when there is one a rank, or when nothing else is
      * known to be a rank. */
