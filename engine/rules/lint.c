@@ -134,7 +134,7 @@ static void lint_causes(struct lint *l)
 
     for (size_t i = 0; i < rs->ncauses; i++) {
         const struct fl_cause *c = &rs->causes[i];
-        bool covered = i == rs->unknown || i == rs->none;
+        bool covered = i == rs->unknown || i == rs->none || c->timeline;
         for (size_t k = 0; k < rs->nrules && !covered; k++)
             covered = rs->rules[k].cause == i && rs->rules[k].maturity >= FL_TEST &&
                       rs->rules[k].maturity != FL_RETIRED && rs->rules[k].role <= FL_ROLE_SYMPTOM;

@@ -27,6 +27,7 @@ struct fl_cause {
     bool last_resort;   /* any other evidence wins */
     bool gives_way;     /* gives way to a more specific cause */
     bool bystander;     /* an operator's or scheduler's act: before the first fault it overrides */
+    bool timeline;      /* the timeline or the ranks' arithmetic finds it: no rule is needed */
     const char *action; /* default action id */
     /* Cause indices, sorted; areas ("net.*") and groups are expanded. Says only what can follow
      * from this cause; that it began first is the pipeline's to see. */
@@ -115,7 +116,8 @@ const struct fl_action *fl_action_find(const char *id);
  * Static lint over a loaded set. Calls `report` for each finding with "file:line: ..." and goes on;
  * returns the number of findings or a negative error. Finds: a rule without hit, near-miss or
  * source; a pattern that is not regular; a pattern with '^'; one that matches the empty line; one
- * that backtracks (fl_pattern_probe); causes of the taxonomy that no root or symptom rule covers;
+ * that backtracks (fl_pattern_probe); causes of the taxonomy that no root or symptom rule
+ * covers and no timeline finds;
  * a summary that names a group its patterns do not have.
  */
 typedef void (*fl_lint_fn)(void *ctx, const char *text);

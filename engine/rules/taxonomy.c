@@ -50,7 +50,7 @@ static int one_cause(struct fl_loader *l, const fl_yaml *n, fl_err *err)
 {
     static const char *const known[] = {"id",          "class",     "title",     "precedence",
                                         "last_resort", "gives_way", "bystander", "explains",
-                                        "action",      "advice",    NULL};
+                                        "timeline",    "action",    "advice",    NULL};
     struct fl_cause_row row = {.cause = {.file = n->file, .line = n->line}};
     struct fl_cause *c = &row.cause;
     const struct fl_cause_row *other;
@@ -66,7 +66,8 @@ static int one_cause(struct fl_loader *l, const fl_yaml *n, fl_err *err)
         (r = fl_whole_number(fl_yaml_get(n, "precedence"), 0, 100, &c->precedence, err)) ||
         (r = fl_yaml_bool(fl_yaml_get(n, "last_resort"), &c->last_resort, err)) ||
         (r = fl_yaml_bool(fl_yaml_get(n, "gives_way"), &c->gives_way, err)) ||
-        (r = fl_yaml_bool(fl_yaml_get(n, "bystander"), &c->bystander, err)))
+        (r = fl_yaml_bool(fl_yaml_get(n, "bystander"), &c->bystander, err)) ||
+        (r = fl_yaml_bool(fl_yaml_get(n, "timeline"), &c->timeline, err)))
         return r;
     if (!good_id(id->text))
         return fl_yaml_fail(id, FL_ERULE, err, "cause id '%s' must look like area.cause", c->id);

@@ -39,7 +39,7 @@ static const char taxonomy[] = "groups:\n"
                                "  - {id: net.dns, class: infrastructure, title: T, action: "
                                "wait_and_retry, explains: net.*}\n"
                                "  - {id: fw.hang, class: framework, title: T, action: restart, "
-                               "gives_way: true}\n"
+                               "gives_way: true, timeline: true}\n"
                                "  - {id: sched.cancelled, class: '-', title: T, action: none, "
                                "bystander: true}\n";
 
@@ -472,7 +472,6 @@ static void lint_finds_each_fault(void **state)
         "rules.yaml:12: the pattern is wrong at position 2: missing closing parenthesis: (x\n",
         "taxonomy.yaml:15: cause 'net.nccl_timeout' has no root or symptom rule\n",
         "taxonomy.yaml:16: cause 'net.dns' has no root or symptom rule\n",
-        "taxonomy.yaml:17: cause 'fw.hang' has no root or symptom rule\n",
         "taxonomy.yaml:18: cause 'sched.cancelled' has no root or symptom rule\n",
     };
     struct fl_ruleset *rs = parse(taxonomy, "", rules);
