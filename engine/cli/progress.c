@@ -33,6 +33,15 @@ void progress_init(struct progress *p, const char *what, bool quiet)
         p->start_ms = now_ms();
 }
 
+void progress_say(struct progress *p, const char *text)
+{
+    if (!p->on)
+        return;
+    p->shown_ms = now_ms();
+    fputs(text, stderr);
+    fflush(stderr);
+}
+
 void progress_step(struct progress *p, uint64_t done, uint64_t total)
 {
     struct out_line l = {.n = 0};

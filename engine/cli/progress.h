@@ -14,6 +14,8 @@ struct progress {
 
 /* Shows only when stderr is a terminal and not quiet, and only after half a second. */
 void progress_init(struct progress *p, const char *what, bool quiet);
+/* Shows a text at once, for work of unknown length; progress_end erases it. */
+void progress_say(struct progress *p, const char *text);
 /* Total 0: unknown. Cheap: prints ten times a second at most. */
 void progress_step(struct progress *p, uint64_t done, uint64_t total);
 /* Erases the line. */

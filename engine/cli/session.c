@@ -16,6 +16,8 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "progress.h"
+
 static bool join(char *out, size_t cap, const char *dir, const char *name)
 {
     int n = snprintf(out, cap, "%s/%s", dir, name);
@@ -88,7 +90,9 @@ int cli_session_open(struct cli_session *s, const struct cli_args *args)
     const char *dirs[1 + 2 * CLI_MAX_RULE_DIRS];
     const char *path = config_path(args, found, sizeof(found)), *note;
     struct fl_engine_opts opts = {.rule_dirs = dirs};
+    struct progress progress;
     fl_err err;
+    int rc;
 
     *s = (struct cli_session){.color = args->color};
     if (path && fl_config_load(path, &s->config, &err))
@@ -99,7 +103,12 @@ int cli_session_open(struct cli_session *s, const struct cli_args *args)
         return cli_fail_err(&err);
     opts.cache_dir = cache_dir(s, args);
     opts.pcre2_only = args->engine && strcmp(args->engine, "pcre2") == 0;
-    if (fl_engine_open(&opts, &s->engine, &err))
+    /* Seconds the first time, when the patterns are compiled; a blink afterwards. */
+    progress_init(&progress, "rules", args->quiet);
+    progress_say(&progress, "reading the rules");
+    rc = fl_engine_open(&opts, &s->engine, &err);
+    progress_end(&progress);
+    if (rc)
         return cli_fail_err(&err);
     note = fl_engine_cache_note(s->engine);
     if (note && args->verbose)
