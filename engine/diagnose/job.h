@@ -94,6 +94,7 @@ struct fl_places {
     fl_map pid_of;   /* host or file, pid -> rank number */
     fl_map gpu_of;   /* host, bus:device -> GPU index */
     int32_t world_size, nodes, per_node, max_task, max_rank;
+    int32_t block_host[1024]; /* host of each block of per_node ranks, -1 unknown */
     bool tasks_are_ranks;
     bool over; /* a limit was reached */
 };

@@ -168,13 +168,29 @@ static bool card_cause(const char *id)
            strcmp(id, "fw.hang") == 0;
 }
 
+static int32_t host_of_rank(const struct fl_job *j, int32_t rank)
+{
+    struct fl_mark m = {.rank = rank, .host = -1, .task = -1, .local_rank = -1, .pid = -1};
+
+    return fl_places_host_of(j, &m);
+}
+
+/* The missing ranks; of several, those on the host where work was seen to go on. */
 static void suspects(struct fl_job *j, const struct fl_verdict *v, struct fl_location *out)
 {
+    const struct fl_timeline *t = j->timeline;
+    const struct fl_mark *busy = &t->sign[FL_SIGN_BUSY];
+    int32_t at = busy->line && busy->seq > t->last_progress.seq ? fl_places_host_of(j, busy) : -1;
+    size_t there = 0;
+
+    for (size_t i = 0; i < v->waits.nsuspects && i < FEW; i++)
+        there += at >= 0 && host_of_rank(j, v->waits.suspects[i]) == at;
     for (size_t i = 0; i < v->waits.nsuspects && i < FEW; i++) {
-        struct fl_mark m = {
-            .rank = v->waits.suspects[i], .host = -1, .task = -1, .local_rank = -1, .pid = -1};
-        put_number(out->ranks, &out->nranks, v->waits.suspects[i]);
-        put_number(out->hosts, &out->nhosts, fl_places_host_of(j, &m));
+        int32_t rank = v->waits.suspects[i], host = host_of_rank(j, rank);
+        if (there && host != at)
+            continue;
+        put_number(out->ranks, &out->nranks, rank);
+        put_number(out->hosts, &out->nhosts, host);
     }
 }
 

@@ -410,6 +410,7 @@ bool fl_metric_parse(fl_str s, struct fl_metric *out)
                           .skipped = -1,
                           .nans = -1,
                           .loss_scale = NAN};
+    static const char *const speed_units[] = {" sec/step", " s/step", " ms/step", " s/it", NULL};
     struct found f;
     bool loss;
 
@@ -424,7 +425,7 @@ bool fl_metric_parse(fl_str s, struct fl_metric *out)
     if (m.step < 0 && !loss)
         return false;
     if (!m.bar && m.total < 0 && !loss && isnan(m.rate) && isnan(m.step_ms) && m.skipped < 0 &&
-        f.by[STEP_SURE] == NONE)
+        f.by[STEP_SURE] == NONE && !any_of(s, speed_units))
         return false;
     m.loss_absent = m.total >= 0 && !loss && fl_str_has(s, FL_S("consumed samples"));
     *out = m;

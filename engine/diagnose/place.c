@@ -411,6 +411,36 @@ static void settle_file_hosts(struct fl_job *j)
     }
 }
 
+/* Ranks are dealt to hosts in blocks. Where the ranks that are known agree with that, a rank that
+ * printed nothing is on the host of its block. */
+static void settle_blocks(struct fl_places *p)
+{
+    int32_t hosts = 0, per, block_host[1024];
+
+    for (size_t i = 0; i < p->nhosts; i++)
+        hosts += p->hosts[i].ranks > 0;
+    if (hosts < 2 || hosts > 1024 || p->world_size < hosts || p->world_size % hosts)
+        return;
+    per = p->world_size / hosts;
+    memset(block_host, -1, sizeof(block_host));
+    for (size_t i = 0; i < p->nranks; i++) {
+        int32_t b = p->ranks[i].rank / per, h = fl_places_real_host(p, p->ranks[i].host);
+        if (h < 0 || b >= 1024)
+            continue;
+        if (block_host[b] >= 0 && block_host[b] != h)
+            return; /* dealt in another way */
+        block_host[b] = h;
+    }
+    for (int32_t r = 0; r < p->world_size; r++) {
+        struct fl_rank *x = block_host[r / per] >= 0 ? fl_places_rank(p, r, false) : NULL;
+        if (x && x->host < 0)
+            x->host = block_host[r / per];
+    }
+    p->per_node = per;
+    for (int32_t b = 0; b < 1024 && b * per < p->world_size; b++)
+        p->block_host[b] = block_host[b];
+}
+
 void fl_places_settle(struct fl_job *j)
 {
     struct fl_places *p = &j->places;
@@ -444,6 +474,7 @@ void fl_places_settle(struct fl_job *j)
     for (size_t i = 0; i < p->nranks; i++)
         if (fl_places_real_host(p, p->ranks[i].host) >= 0)
             p->hosts[fl_places_real_host(p, p->ranks[i].host)].ranks++;
+    settle_blocks(p);
 }
 
 static size_t real_hosts(const struct fl_places *p)
@@ -545,6 +576,9 @@ int32_t fl_places_host_of(const struct fl_job *j, const struct fl_mark *m)
     r = rank >= 0 ? fl_places_rank((struct fl_places *)(uintptr_t)&j->places, rank, false) : NULL;
     if (r && fl_places_real_host(&j->places, r->host) >= 0)
         return fl_places_real_host(&j->places, r->host);
+    if (rank >= 0 && j->places.per_node > 0 && rank / j->places.per_node < 1024 &&
+        j->places.block_host[rank / j->places.per_node] >= 0)
+        return j->places.block_host[rank / j->places.per_node];
     if (m->line && m->file < j->nfiles && j->files[m->file].frame_host >= 0)
         return fl_places_real_host(&j->places, j->files[m->file].frame_host);
     return -1;
