@@ -55,15 +55,17 @@ static inline void job_write(const char *dir, const char *name, fl_str text)
         fail_msg("%s cannot be written", path);
 }
 
-/* The shipped rules when `rules` is NULL. */
+/* The shipped rules when `rules` is NULL; their compiled form is kept in FL_TEST_CACHE. */
 static inline fl_engine *job_engine(const char *rules, bool pcre2_only)
 {
     struct fl_engine_opts o = {.rule_dirs = &rules, .nrule_dirs = 1, .pcre2_only = pcre2_only};
     fl_engine *e = NULL;
     fl_err err = {0};
 
-    if (!rules)
+    if (!rules) {
         rules = FL_SOURCE_DIR "/rules";
+        o.cache_dir = FL_TEST_CACHE;
+    }
     if (fl_engine_open(&o, &e, &err))
         fail_msg("fl_engine_open %s: %s", rules, err.msg);
     return e;
