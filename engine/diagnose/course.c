@@ -325,7 +325,8 @@ static bool find_stall(struct fl_job *j, struct fl_finding *f)
     int64_t gap = fl_course_stall(j, &j->last_line);
     bool pulse = t->signs[FL_SIGN_PULSE] > 0 && t->sign[FL_SIGN_PULSE].seq > t->last_progress.seq;
 
-    if (fl_timeline_finished(j) || (!gap && !(pulse && j->progress && t->signs[FL_SIGN_PULSE] > 2)))
+    if (fl_timeline_ended(j) || (fl_timeline_finished(j) && !j->teardown[j->attempt].line) ||
+        (!gap && !(pulse && j->progress && t->signs[FL_SIGN_PULSE] > 2)))
         return false;
     *f = (struct fl_finding){
         .cause = "fw.hang", .strength = 62, .first_bad_step = -1, .last_good_step = t->last_step};

@@ -311,11 +311,18 @@ enum fl_phase fl_timeline_phase(const struct fl_job *j, uint64_t before_seq)
     return j->progress ? FL_PHASE_ITERATING : FL_PHASE_STARTUP;
 }
 
+bool fl_timeline_ended(const struct fl_job *j)
+{
+    const struct fl_timeline *t = j->timeline;
+
+    return t->nends && later(&t->ends[t->nends - 1].at, &t->last_progress);
+}
+
 bool fl_timeline_finished(const struct fl_job *j)
 {
     const struct fl_timeline *t = j->timeline;
 
-    if (t->nends && later(&t->ends[t->nends - 1].at, &t->last_progress))
+    if (fl_timeline_ended(j))
         return true;
     return t->total > 0 && t->last_step >= 0 && t->last_step >= t->total - 1;
 }

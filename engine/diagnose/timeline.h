@@ -46,6 +46,8 @@ struct fl_timeline {
 };
 
 enum fl_phase fl_timeline_phase(const struct fl_job *j, uint64_t before_seq);
+/* The job said that it is done, after its last step. */
+bool fl_timeline_ended(const struct fl_job *j);
 /* The job said that it is done, or reached its last step. */
 bool fl_timeline_finished(const struct fl_job *j);
 /* Median time between timed metric lines, us; 0 unknown. */
