@@ -88,6 +88,7 @@ install_open() {
         choose_packages
     fi
     if [ -n "$unknown" ]; then
+        grep -E '^(E|W|Err)' "$FL_LOG" | tail -n 3 | cut -c1-200 >&2 || true
         stop "apt knows no package for:$unknown" \
             "Is this machine online, and do its package sources name 'main' (Debian) or" \
             "'universe' (Ubuntu)? What apt said is at the end of $FL_LOG"
