@@ -5,3 +5,9 @@ foreach(name principles traceback cases recognise)
   target_compile_definitions(test_${name} PRIVATE
     FL_TEST_CACHE="${CMAKE_CURRENT_BINARY_DIR}/pattern-cache")
 endforeach()
+
+# The shipped rules on their own examples and on the healthy cases.
+if(TARGET diagnose)
+  add_test(NAME rules.shipped COMMAND ${CMAKE_CURRENT_SOURCE_DIR}/rules/run.sh
+    $<TARGET_FILE:diagnose> ${CMAKE_CURRENT_SOURCE_DIR}/cases)
+endif()
