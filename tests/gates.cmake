@@ -9,6 +9,8 @@ if(FL_GATES)
   if(TARGET diagnose)
     add_test(NAME gate.readme COMMAND ${Python3_EXECUTABLE} ${CMAKE_CURRENT_SOURCE_DIR}/readme.py
       $<TARGET_FILE:diagnose>)
+    set_tests_properties(gate.readme PROPERTIES ENVIRONMENT
+      "XDG_CACHE_HOME=${CMAKE_CURRENT_BINARY_DIR}/cli-cache")
     add_test(NAME gate.sample COMMAND ${Python3_EXECUTABLE} ${CMAKE_SOURCE_DIR}/samples/make.py
       --compare)
   endif()
