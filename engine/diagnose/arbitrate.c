@@ -128,6 +128,7 @@ static bool survived(const struct arbiter *a, const struct fl_event *e)
     static const char *const seen_by_timeline[] = {"fw.nan",  "fw.loss_spike",    "fw.slowdown",
                                                    "fw.hang", "fw.resume_lost",   "gpu.thermal",
                                                    "gpu.sdc", "fw.data_exhausted"};
+    static const char *const of_the_start[] = {"container.start", "sched.launch"};
     const char *id = a->j->rules->causes[e->cause].id;
     uint32_t n;
 
@@ -136,6 +137,10 @@ static bool survived(const struct arbiter *a, const struct fl_event *e)
     for (size_t i = 0; i < sizeof(seen_by_timeline) / sizeof(*seen_by_timeline); i++)
         if (strcmp(id, seen_by_timeline[i]) == 0)
             return false;
+    for (size_t i = 0; i < sizeof(of_the_start) / sizeof(*of_the_start); i++)
+        if (strcmp(id, of_the_start[i]) == 0 && a->j->progress &&
+            fl_mark_order(a->j, &e->last, &a->j->timeline->last_progress) != FL_ORDER_AFTER)
+            return true; /* a job that trains has started */
     n = progress_after(a->j, &e->last);
     return n >= 3;
 }

@@ -170,14 +170,20 @@ static struct fl_event *event_of(struct fl_job *j, const struct fl_rule *r, uint
 }
 
 /* A very long line is cut around what matched, with marks. */
-static const char *keep_text(struct fl_job *j, fl_str line, const struct fl_caps *c)
+static const char *keep_text(struct fl_job *j, fl_str line, const struct fl_caps *c,
+                             struct fl_hit *h)
 {
     size_t at, from;
 
+    at = c->whole.p >= line.p && c->whole.p <= line.p + line.n ? (size_t)(c->whole.p - line.p) : 0;
+    h->match_at = (uint32_t)at;
+    h->match_len = (uint32_t)c->whole.n;
     if (line.n <= FL_MAX_TEXT)
         return fl_arena_z(&j->arena, line);
-    at = c->whole.p >= line.p && c->whole.p <= line.p + line.n ? (size_t)(c->whole.p - line.p) : 0;
     from = at > FL_MAX_TEXT / 4 ? at - FL_MAX_TEXT / 4 : 0;
+    h->match_at = (uint32_t)(at - from + (from ? 5 : 0));
+    if (h->match_len > FL_MAX_TEXT / 2)
+        h->match_len = FL_MAX_TEXT / 2;
     return fl_arena_f(&j->arena, "%s%.*s%s", from ? "[...]" : "",
                       FL_FMT(fl_str_sub(line, from, FL_MAX_TEXT - 10)),
                       from + FL_MAX_TEXT - 10 < line.n ? "[...]" : "");
@@ -207,7 +213,7 @@ static int add_hit(struct fl_job *j, struct fl_event *e, const struct fl_hit *h,
     *slot = *h;
     j->nhits++;
     if (e->texts < FL_MAX_TEXTS) {
-        slot->text = keep_text(j, line, caps);
+        slot->text = keep_text(j, line, caps, slot);
         e->texts++;
     }
     return FL_OK;

@@ -60,14 +60,15 @@ static void complete_time(struct fl_job *j, const struct fl_file_state *f, const
             while (fl_days_from_civil(y + 1, 1, 1) <= days)
                 y++;
             j->year = y;
+            fl_job_rebase(j);
         }
         break;
     case FL_TIME_YEARLESS:
         /* us since January 1 with February 29 kept: day 60 and later are one less in other years */
-        year_start = fl_days_from_civil(j->year ? j->year : 1972, 1, 1);
+        year_start = fl_days_from_civil(j->year ? j->year : FL_NO_YEAR, 1, 1);
         m->t = year_start * DAY + t->us;
         if (t->us / DAY >= 60 &&
-            fl_days_from_civil(j->year ? j->year : 1972, 3, 1) - year_start == 59)
+            fl_days_from_civil(j->year ? j->year : FL_NO_YEAR, 3, 1) - year_start == 59)
             m->t -= DAY;
         m->clock = FL_CLOCK_LOCAL;
         break;

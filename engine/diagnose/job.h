@@ -163,6 +163,7 @@ struct fl_hit {
     struct fl_mark mark;
     int64_t begin;      /* when it began: mark.t, less a wait that the line tells of */
     const char *text;   /* the line, NULL when over the limit */
+    uint32_t match_at, match_len; /* what matched, in `text` */
     int32_t rank, host; /* the accused, -1 nobody in particular */
     int32_t gpu_index;
     fl_str gpu;
@@ -318,6 +319,11 @@ struct fl_job {
     uint64_t left_out; /* lines outside --since/--until */
     int failed;        /* sticky FL_ENOMEM from a place that cannot report */
 };
+
+/* year.c: the year that dates without one were read in until the log tells it (a leap year), and
+ * what brings everything that was kept to the year that has become known. */
+#define FL_NO_YEAR 1972
+void fl_job_rebase(struct fl_job *j);
 
 /* fold.c */
 int fl_job_read(struct fl_job *j, fl_err *err);

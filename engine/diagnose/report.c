@@ -89,13 +89,23 @@ static void add_line(struct builder *b, const struct fl_mark *m, const char *tex
                               .time = time_text(b, m)};
 }
 
+static void add_hit(struct builder *b, const struct fl_hit *h, const char *role, const char *cause)
+{
+    size_t n = b->nev;
+
+    add_line(b, &h->mark, h->text, role, cause, h->gpu);
+    if (b->nev > n) {
+        b->ev[n].match_at = h->match_at;
+        b->ev[n].match_len = h->match_len;
+    }
+}
+
 static void add_hits(struct builder *b, const struct fl_event *e, size_t most)
 {
     const char *cause = b->j->rules->causes[e->cause].id;
 
     for (size_t i = 0, n = 0; i < e->nhits && n < most; i++, n++)
-        add_line(b, &e->hits[i].mark, e->hits[i].text, fl_role_word(e->rule->role), cause,
-                 e->hits[i].gpu);
+        add_hit(b, &e->hits[i], fl_role_word(e->rule->role), cause);
 }
 
 static void add_finding(struct builder *b, const struct fl_finding *f, const char *role)
