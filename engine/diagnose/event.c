@@ -112,14 +112,23 @@ static void accuse(struct fl_job *j, const struct fl_rule *r, const struct fl_ca
     }
 }
 
+/* "pid=4711" in a kernel's line, -1 when there is none. */
+static int64_t pid_in(fl_str line)
+{
+    ptrdiff_t at = fl_str_find(line, FL_S("pid="));
+    uint64_t v;
+
+    return at >= 0 && fl_str_u64(fl_str_from(line, (size_t)at + 4), INT64_MAX, &v) ? (int64_t)v : -1;
+}
+
 static void fill_hit(struct fl_job *j, const struct fl_rule *r, const struct fl_caps *c,
-                     const struct fl_mark *m, uint32_t traceback, struct fl_hit *h)
+                     const struct fl_mark *m, uint32_t traceback, fl_str line, struct fl_hit *h)
 {
     fl_str code = group(c, "exit_code");
     uint64_t v;
     double sec;
 
-    *h = (struct fl_hit){.mark = *m, .begin = m->t, .traceback = traceback, .exit_code = INT32_MIN};
+    *h = (struct fl_hit){.mark = *m, .begin = m->own_time ? m->t : FL_T_NONE, .traceback = traceback, .exit_code = INT32_MIN};
     if (h->mark.local_rank < 0 && group_number(c, "local_rank", 4096, &v))
         h->mark.local_rank = (int32_t)v;
     if (h->mark.task < 0 && group_number(c, "task", FL_MAX_RANKS, &v))
@@ -130,7 +139,9 @@ static void fill_hit(struct fl_job *j, const struct fl_rule *r, const struct fl_
         h->mark.pid = (int64_t)v;
     h->waited = group(c, "ms").p || group(c, "seconds").p;
     accuse(j, r, c, m, h);
-    if (m->t != FL_T_NONE) {
+    if (h->mark.pid < 0 && m->origin == FL_FROM_KERNEL)
+        h->mark.pid = pid_in(line);
+    if (h->begin != FL_T_NONE) {
         if (group_number(c, "ms", INT64_MAX / 2000, &v))
             h->begin = m->t - (int64_t)v * 1000;
         else if (group(c, "seconds").p && fl_str_f64(group(c, "seconds"), &sec) && sec > 0 &&
@@ -270,7 +281,7 @@ void fl_event_add(struct fl_job *j, const struct fl_rule *r, fl_str line,
         j->failed = FL_ENOMEM;
         return;
     }
-    fill_hit(j, r, caps, m, traceback, &h);
+    fill_hit(j, r, caps, m, traceback, line, &h);
     if (add_hits(j, e, &h, line, caps))
         j->failed = FL_ENOMEM;
     if (!e->count++)

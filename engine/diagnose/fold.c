@@ -154,7 +154,8 @@ static struct fl_writer *mark_line(struct fl_job *j, const struct fl_block *b,
         m->host = fl_places_host(&j->places, &j->arena, p->host);
     if (m->host >= 0 && p->host.n) {
         j->places.hosts[m->host].lines++;
-        fl_places_file_host(j, b->file, m->host);
+        if (p->origin == FL_FROM_NCCL)
+            fl_places_file_host(j, b->file, m->host);
     } else
         m->host = f->host;
     if (m->rank < 0 && p->task < 0)

@@ -158,6 +158,8 @@ static void put_place(const struct fl_job *j, const struct place *p, bool card,
         put_number(out->gpu_indices, &out->ngpu_indices, r->gpu_index);
     else if (r && r->local_rank >= 0)
         put_number(out->gpu_indices, &out->ngpu_indices, r->local_rank);
+    else if (p->rank >= 0 && j->places.per_node > 0)
+        put_number(out->gpu_indices, &out->ngpu_indices, p->rank % j->places.per_node);
     if (!p->gpu.n && r && r->gpu.n && out->ngpus < FL_PLACES)
         out->gpus[out->ngpus++] = r->gpu;
 }
@@ -281,8 +283,31 @@ static void gather(const struct fl_job *j, const struct fl_candidate_cause *c, s
     }
 }
 
-static void name_places(const struct fl_job *j, const struct fl_candidate_cause *c,
-                        struct fl_location *out)
+/* The one rank that another error of the same failure names on this host. */
+static void rank_of_follower(const struct fl_job *j, const struct fl_verdict *v, struct place *p)
+{
+    int32_t found = -1;
+
+    if (p->rank >= 0 || p->host < 0)
+        return;
+    for (size_t i = 0; i < v->nranking; i++) {
+        const struct fl_candidate_cause *c = v->ranking[i];
+        if (c == v->winner || !c->best || c->by != v->winner || c->best->nhits > 2)
+            continue;
+        for (size_t h = 0; h < c->best->nhits; h++) {
+            struct place q = place_of(j, &c->best->hits[h]);
+            if (q.host != p->host || q.rank < 0 || q.rank == found)
+                continue;
+            if (found >= 0)
+                return;
+            found = q.rank;
+        }
+    }
+    p->rank = found;
+}
+
+static void name_places(const struct fl_job *j, const struct fl_verdict *v,
+                        const struct fl_candidate_cause *c, struct fl_location *out)
 {
     bool card = card_cause(j->rules->causes[c->cause].id);
     const struct fl_hit *first;
@@ -298,6 +323,7 @@ static void name_places(const struct fl_job *j, const struct fl_candidate_cause 
         struct place p = ps.v[0];
         complete(&ps, &p);
         rank_of_card(j, &p);
+        rank_of_follower(j, v, &p);
         put_place(j, &p, card, out);
         for (size_t i = 1; i < ps.n && ps.n <= 2; i++)
             put_place(j, &ps.v[i], card, out);
@@ -305,6 +331,7 @@ static void name_places(const struct fl_job *j, const struct fl_candidate_cause 
         struct place p = place_of(j, first);
         complete(&ps, &p);
         rank_of_card(j, &p);
+        rank_of_follower(j, v, &p);
         put_place(j, &p, card, out);
     } else if (!s.many && s.nranks <= 2 && s.nhosts <= 2 &&
                (s.nranks < j->places.nranks || s.nranks < 2)) {
@@ -329,11 +356,11 @@ void fl_locate(struct fl_job *j, const struct fl_verdict *v, struct fl_location 
     }
     if (w) {
         if (w->best)
-            name_places(j, w, out);
+            name_places(j, v, w, out);
         return;
     }
     /* no cause, but perhaps one rank that died */
     for (size_t i = 0; i < v->nranking && !out->nranks && !out->nhosts; i++)
         if (v->ranking[i]->best && !v->ranking[i]->best->survived && !v->ranking[i]->best->stale)
-            name_places(j, v->ranking[i], out);
+            name_places(j, v, v->ranking[i], out);
 }

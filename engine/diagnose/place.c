@@ -394,17 +394,46 @@ void fl_places_file_host(struct fl_job *j, uint32_t file, int32_t host)
         f->frame_host = -2;
 }
 
+/* A file's name that speaks of a machine. Other names ("neox14.log", "train-8812.log") are hosts only
+ * when the lines inside bear it out, or when several files are named alike. */
+static bool names_machine(fl_str name)
+{
+    static const char *const heads[] = {"node", "host", "worker", "gpu", "nid", "cn", "ip-", "dgx",
+                                        "hgx", "compute", "server", "pod"};
+
+    for (size_t i = 0; i < sizeof(heads) / sizeof(*heads); i++)
+        if (fl_str_ieq(fl_str_sub(name, 0, strlen(heads[i])), fl_str_c(heads[i])))
+            return true;
+    return false;
+}
+
+static size_t files_of_hosts(const struct fl_job *j)
+{
+    size_t n = 0;
+
+    for (size_t i = 0; i < j->nfiles; i++) {
+        const struct fl_file_state *f = &j->files[i];
+        bool seen = false;
+        for (size_t k = 0; k < i && !seen; k++)
+            seen = j->files[k].host == f->host;
+        n += f->host >= 0 && !seen && !f->kernel;
+    }
+    return n;
+}
+
 /* "node-07.log" whose lines all come from ml-h100-0150: one host under two names. A name that stands
  * for a file with several hosts ("train-8812.log") is no host at all. */
 static void settle_file_hosts(struct fl_job *j)
 {
     struct fl_places *p = &j->places;
+    size_t alike = files_of_hosts(j);
 
     for (size_t i = 0; i < j->nfiles; i++) {
         const struct fl_file_state *f = &j->files[i];
         if (f->host < 0 || p->hosts[f->host].lines || p->hosts[f->host].same_as >= 0)
             continue;
-        if (f->frame_host == -2)
+        if (f->frame_host == -2 || (f->frame_host == -1 && !f->kernel && alike < 2 &&
+                                    !names_machine(p->hosts[f->host].name)))
             p->hosts[f->host].no_host = true;
         else if (f->frame_host >= 0 && fl_places_real_host(p, f->frame_host) != f->host)
             p->hosts[f->host].same_as = fl_places_real_host(p, f->frame_host);
