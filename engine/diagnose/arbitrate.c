@@ -121,6 +121,16 @@ static uint32_t progress_after(const struct fl_job *j, const struct fl_mark *m)
     return n;
 }
 
+/* A cancelled job may go on printing while it is being killed. When steps come minutes later, the log
+ * is of two jobs, and the cancel belongs to the first. */
+static bool another_job_followed(const struct arbiter *a, const struct fl_event *e)
+{
+    const struct fl_mark *p = &a->j->timeline->last_progress;
+
+    return p->own_time && e->last.t != FL_T_NONE && p->clock == e->last.clock &&
+           p->t > e->last.t + 300 * US && progress_after(a->j, &e->last) >= 3;
+}
+
 /* Training went on after the last of it. Causes that the timeline itself can see are judged there.
  */
 static bool survived(const struct arbiter *a, const struct fl_event *e)
@@ -133,7 +143,7 @@ static bool survived(const struct arbiter *a, const struct fl_event *e)
     uint32_t n;
 
     if (a->j->rules->causes[e->cause].bystander)
-        return false; /* a cancelled job may go on printing while it is being killed */
+        return another_job_followed(a, e);
     for (size_t i = 0; i < sizeof(seen_by_timeline) / sizeof(*seen_by_timeline); i++)
         if (strcmp(id, seen_by_timeline[i]) == 0)
             return false;
@@ -330,7 +340,7 @@ static int add_confirmed(struct arbiter *a, uint16_t attempt, fl_err *err)
 {
     struct fl_job *j = a->j;
 
-    if (!only_ends(a))
+    if (!only_ends(a) || fl_timeline_ended(j))
         return FL_OK;
     for (size_t i = 0; i < j->nevents; i++) {
         struct fl_event *e = j->events[i];

@@ -88,6 +88,7 @@ int fl_diagnose(const fl_engine *e, const struct fl_diagnose_opts *opts, fl_diag
         r = fl_job_read(&d->job, err);
     if (!r) {
         fl_places_settle(&d->job);
+        fl_timeline_settle(&d->job);
         r = fl_arbitrate(&d->job, &d->verdict, err);
     }
     if (!r) {

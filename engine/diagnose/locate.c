@@ -94,9 +94,16 @@ static bool clearly_later(const struct fl_job *j, const struct fl_hit *a, const 
     return timed_alike(a, b) && b->begin > a->begin + US / 5;
 }
 
+/* A kernel's line that names a card: where one is, it says where the fault is, whatever the ranks
+ * print of it. */
+static bool by_kernel(const struct fl_hit *h)
+{
+    return h->mark.origin == FL_FROM_KERNEL && h->gpu.n > 0;
+}
+
 /* The hit that is clearly first among all of the cause's, or NULL. */
 static const struct fl_hit *first_hit(const struct fl_job *j, const struct fl_candidate_cause *c,
-                                      size_t places)
+                                      size_t places, bool kernel)
 {
     const struct fl_hit *first = NULL;
     bool few = places <= 3 && places * 4 <= j->places.nranks;
@@ -105,7 +112,8 @@ static const struct fl_hit *first_hit(const struct fl_job *j, const struct fl_ca
         if (c->events[e]->rule->role != c->best->rule->role)
             continue;
         for (size_t i = 0; i < c->events[e]->nhits; i++)
-            if (!first || earlier(&c->events[e]->hits[i], first))
+            if ((!kernel || by_kernel(&c->events[e]->hits[i])) &&
+                (!first || earlier(&c->events[e]->hits[i], first)))
                 first = &c->events[e]->hits[i];
     }
     for (size_t e = 0; e < c->nevents && first; e++) {
@@ -116,6 +124,8 @@ static const struct fl_hit *first_hit(const struct fl_job *j, const struct fl_ca
             struct place p = place_of(j, h), q = place_of(j, first);
             bool kin = p.host == q.host && (p.rank < 0 || q.rank < 0 || p.rank == q.rank) &&
                        (!p.gpu.n || !q.gpu.n);
+            if (kernel && !by_kernel(h))
+                continue;
             if (h != first && !same_place(&p, &q) && !kin && !clearly_later(j, first, h, few))
                 return NULL;
         }
@@ -270,7 +280,8 @@ static void one_host(const struct fl_job *j, const struct spread *s, struct fl_l
     }
 }
 
-static void gather(const struct fl_job *j, const struct fl_candidate_cause *c, struct places *ps)
+static void gather(const struct fl_job *j, const struct fl_candidate_cause *c, bool kernel,
+                   struct places *ps)
 {
     for (size_t e = 0; e < c->nevents; e++) {
         const struct fl_event *ev = c->events[e];
@@ -279,7 +290,8 @@ static void gather(const struct fl_job *j, const struct fl_candidate_cause *c, s
             (ps->n && ev->rule->strength + 25 < c->best->rule->strength))
             continue;
         for (size_t i = 0; i < ev->nhits; i++)
-            add_place(ps, place_of(j, &ev->hits[i]));
+            if (!kernel || by_kernel(&ev->hits[i]))
+                add_place(ps, place_of(j, &ev->hits[i]));
     }
 }
 
@@ -311,17 +323,22 @@ static void name_places(const struct fl_job *j, const struct fl_verdict *v,
 {
     bool card = card_cause(j->rules->causes[c->cause].id);
     const struct fl_hit *first;
-    struct places ps = {.n = 0};
+    struct places ps = {.n = 0}, all = {.n = 0};
     struct spread s;
+    bool kernel;
 
-    gather(j, c, &ps);
+    gather(j, c, false, &all);
+    gather(j, c, true, &ps);
+    kernel = ps.n > 0;
+    if (!kernel)
+        ps = all;
     if (ps.n == 0)
         return;
     s = spread_of(&ps);
-    first = first_hit(j, c, ps.all);
+    first = first_hit(j, c, ps.all, kernel);
     if (!s.many && s.nranks <= 1 && s.nhosts <= 1) {
         struct place p = ps.v[0];
-        complete(&ps, &p);
+        complete(&all, &p);
         rank_of_card(j, &p);
         rank_of_follower(j, v, &p);
         put_place(j, &p, card, out);
@@ -329,7 +346,7 @@ static void name_places(const struct fl_job *j, const struct fl_verdict *v,
             put_place(j, &ps.v[i], card, out);
     } else if (first) {
         struct place p = place_of(j, first);
-        complete(&ps, &p);
+        complete(&all, &p);
         rank_of_card(j, &p);
         rank_of_follower(j, v, &p);
         put_place(j, &p, card, out);

@@ -13,6 +13,7 @@
 
 #include <math.h>
 #include <stdio.h>
+#include <stdlib.h>
 
 #include "base/alloc.h"
 
@@ -144,6 +145,21 @@ static void rank_step(struct fl_job *j, const struct fl_mark *at)
         r->progress_seq = at->seq;
 }
 
+/* A file whose steps lie outside the time of those that are known: another part of the job. */
+static bool another_time(const struct fl_timeline *t, const struct fl_mark *at)
+{
+    int64_t low = INT64_MAX, high = INT64_MIN;
+
+    for (size_t i = 0; i < t->n; i++) {
+        const struct fl_mark *p = &t->points[i].at;
+        if (p->t == FL_T_NONE || p->clock != at->clock)
+            return false;
+        low = p->t < low ? p->t : low;
+        high = p->t > high ? p->t : high;
+    }
+    return at->own_time && (at->t < low - 60000000 || at->t > high + 60000000);
+}
+
 void fl_timeline_metric(struct fl_job *j, fl_str message, fl_str line, const struct fl_mark *at)
 {
     struct fl_timeline *t = j->timeline;
@@ -183,7 +199,10 @@ void fl_timeline_metric(struct fl_job *j, fl_str message, fl_str line, const str
         return;
     }
     if (t->last_step >= 0 && m.step < t->last_step) {
-        if (m.step + 1 + t->last_step / 50 >= t->last_step || m.bar ||
+        if (last && at->file != last->at.file) {
+            if (!another_time(t, at))
+                return; /* another rank's file tells of the same steps */
+        } else if (m.step + 1 + t->last_step / 50 >= t->last_step || m.bar ||
             at->writer != last->at.writer)
             return; /* another rank, a little behind; or an inner bar */
         t->segment++;
@@ -288,6 +307,54 @@ void fl_timeline_sign(struct fl_job *j, int kind, fl_str message, fl_str line,
     default:
         break;
     }
+}
+
+static int by_time(const void *p, const void *q)
+{
+    const struct fl_point *a = p, *b = q;
+
+    if (a->at.t != b->at.t)
+        return a->at.t < b->at.t ? -1 : 1;
+    return a->at.seq < b->at.seq ? -1 : 1;
+}
+
+/* A new series of steps at each fall-back. */
+static void recount(struct fl_timeline *t)
+{
+    t->segment = 0;
+    t->first_step = t->last_step = -1;
+    for (size_t i = 0; i < t->n; i++) {
+        struct fl_point *p = &t->points[i];
+        if (p->m.step >= 0 && t->last_step >= 0 && p->m.step < t->last_step - t->last_step / 50 - 1) {
+            t->segment++;
+            t->restart_from = t->last_step;
+            t->restart_step = p->m.step;
+            t->restart_at = p->at;
+            t->restart_bar = p->m.bar;
+        }
+        p->segment = t->segment;
+        if (p->m.step >= 0) {
+            if (t->first_step < 0)
+                t->first_step = p->m.step;
+            t->last_step = p->m.step;
+        }
+    }
+    t->last_progress = t->points[t->n - 1].at;
+}
+
+void fl_timeline_settle(struct fl_job *j)
+{
+    struct fl_timeline *t = j->timeline;
+    bool several = false, timed = t->n > 0;
+
+    for (size_t i = 0; i < t->n && timed; i++) {
+        several |= t->points[i].at.file != t->points[0].at.file;
+        timed = t->points[i].at.t != FL_T_NONE && t->points[i].at.clock == t->points[0].at.clock;
+    }
+    if (!several || !timed)
+        return;
+    qsort(t->points, t->n, sizeof(*t->points), by_time);
+    recount(t);
 }
 
 static bool later(const struct fl_mark *a, const struct fl_mark *b)

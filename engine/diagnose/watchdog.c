@@ -20,6 +20,8 @@
 
 #include "base/alloc.h"
 
+#define CONTROL 16 /* elements: more is a gradient, less is bookkeeping */
+
 static bool field(fl_str s, const char *name, int64_t *out)
 {
     ptrdiff_t at = fl_str_find(s, fl_str_c(name));
@@ -330,16 +332,18 @@ static bool busy_elsewhere(const struct fl_wait_verdict *v, const struct fl_rank
            r->last.t > v->begin + 2000000;
 }
 
-/* A barrier (one element) at start-up or in a pause of training, with a sign of long work beside it:
+/* A barrier or another tiny collective at start-up or in a pause of training, with a sign of long work beside it:
  * data are prepared or a checkpoint is written by some ranks while the others wait. */
 static bool control_collective(const struct fl_job *j, const struct fl_wait_verdict *v)
 {
     const struct fl_timeline *t = j->timeline;
     bool startup = j->progress == 0;
+    uint64_t at = t->last_progress.seq;
+    bool busy = t->sign[FL_SIGN_BUSY].line && (startup || t->sign[FL_SIGN_BUSY].seq > at);
+    bool paused = !startup && (t->sign[FL_SIGN_EVAL].seq > at || t->sign[FL_SIGN_CHECKPOINT].seq > at);
 
-    return v->kind == FL_WAIT_MISSING && v->nsuspects <= 4 && v->numel == 1 &&
-           t->sign[FL_SIGN_BUSY].line &&
-           (startup || t->sign[FL_SIGN_BUSY].seq > t->last_progress.seq);
+    return v->kind == FL_WAIT_MISSING && v->nsuspects <= 4 && v->numel >= 0 &&
+           v->numel <= CONTROL && (busy || paused);
 }
 
 bool fl_watchdog_finding(struct fl_job *j, const struct fl_wait_verdict *v, struct fl_finding *out)
@@ -368,9 +372,12 @@ bool fl_watchdog_finding(struct fl_job *j, const struct fl_wait_verdict *v, stru
     } else if (control_collective(j, v)) {
         f.cause = "fw.late_rank";
         f.strength = 60;
-        f.why = fl_arena_f(&j->arena, "%zu rank%s did not come to a barrier of one element while work of one rank"
-                           " went on", v->nsuspects, v->nsuspects == 1 ? "" : "s");
+        f.why = fl_arena_f(&j->arena, "%zu rank%s did not come to a small collective of bookkeeping outside the training"
+                           " steps", v->nsuspects, v->nsuspects == 1 ? "" : "s");
+        r = fl_places_rank(&j->places, v->suspects[0], false);
         if ((f.proof[n] = proof_line(j, &j->timeline->sign[FL_SIGN_BUSY], j->timeline->busy)))
+            n++;
+        if (r && (f.proof[n] = proof_line(j, &r->last, r->text)))
             n++;
     } else {
         return false;
