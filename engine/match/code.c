@@ -111,13 +111,23 @@ void fl_expr_free(struct fl_expr *c)
     fl_free(c);
 }
 
+int fl_lazy_compile(const struct fl_lazy *l, bool jit, struct fl_expr **out, fl_err *err)
+{
+    fl_err problem = {0};
+    int r = fl_expr_new(l->regex, l->icase, jit, l->where, out, &problem);
+
+    if (r == FL_ERULE && l->source.p)
+        return fl_expr_new(l->source, l->icase, jit, l->where, out, err);
+    return r ? fl_fail(err, r, "%s", problem.msg) : FL_OK;
+}
+
 int fl_lazy_get(struct fl_lazy *l, struct fl_expr **out, fl_err *err)
 {
     struct fl_expr *c = atomic_load_explicit(&l->code, memory_order_acquire), *other = NULL;
     int r = FL_OK;
 
     if (!c) {
-        r = fl_expr_new(l->regex, l->icase, l->jit, l->where, &c, err);
+        r = fl_lazy_compile(l, l->jit, &c, err);
         if (r == FL_OK && !atomic_compare_exchange_strong(&l->code, &other, c)) {
             fl_expr_free(c);
             c = other;

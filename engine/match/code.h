@@ -7,6 +7,7 @@
 #include <pcre2.h>
 #include <stdatomic.h>
 
+#include "base/buf.h"
 #include "match/match.h"
 
 struct fl_expr {
@@ -22,6 +23,7 @@ struct fl_expr {
  * compilation is kept, a second one made meanwhile is dropped. */
 struct fl_lazy {
     fl_str regex;
+    fl_str source; /* as it was written, for messages; p NULL: regex is */
     const char *where;
     bool icase, jit;
     _Atomic(struct fl_expr *) code;
@@ -40,6 +42,8 @@ struct fl_tools {
 int fl_expr_new(fl_str regex, bool icase, bool jit, const char *where, struct fl_expr **out,
                 fl_err *err);
 void fl_expr_free(struct fl_expr *c);
+/* Compiles now, for the caller; a wrong expression is told as it was written. */
+int fl_lazy_compile(const struct fl_lazy *l, bool jit, struct fl_expr **out, fl_err *err);
 int fl_lazy_get(struct fl_lazy *l, struct fl_expr **out, fl_err *err);
 void fl_lazy_dispose(struct fl_lazy *l);
 
@@ -65,5 +69,7 @@ enum {
     FL_RE_LINEWISE = 1 | 2 | 4 | 8 | 16 /* may need a line by itself to be found */
 };
 unsigned fl_pattern_features(fl_str regex);
+/* Appends the expression so that a match of it does not run into the next line. */
+void fl_pattern_one_line(fl_str regex, fl_buf *out);
 
 #endif

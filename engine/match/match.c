@@ -17,28 +17,48 @@
 
 #define MAX_PATTERNS (1u << 20)
 
+static int copy_pattern(fl_matcher *m, const struct fl_pattern *p, fl_buf *b, struct fl_entry *e,
+                        fl_err *err)
+{
+    int r;
+
+    e->lazy.where = fl_arena_z(&m->arena, fl_str_c(p->where ? p->where : "a pattern"));
+    if (!e->lazy.where)
+        return fl_fail_nomem(err);
+    if (p->regex.n == 0 || memchr(p->regex.p, 0, p->regex.n))
+        return fl_fail(err, FL_ERULE, "%s: the pattern is empty or holds a NUL byte",
+                       e->lazy.where);
+    fl_buf_clear(b);
+    fl_pattern_one_line(p->regex, b);
+    r = fl_buf_check(b, "the pattern", err);
+    if (r)
+        return r;
+    e->lazy.regex = fl_arena_str(&m->arena, fl_buf_str(b));
+    e->lazy.source = fl_arena_str(&m->arena, p->regex);
+    return e->lazy.regex.p && e->lazy.source.p ? FL_OK : fl_fail_nomem(err);
+}
+
 static int copy_patterns(fl_matcher *m, const struct fl_pattern *p, size_t n, bool jit, fl_err *err)
 {
+    int r = FL_OK;
+    fl_buf b;
+
     m->entry = fl_arena_alloc(&m->arena, (n + 1) * sizeof(*m->entry));
     if (!m->entry)
         return fl_fail_nomem(err);
-    for (size_t i = 0; i < n; i++) {
+    fl_buf_init(&b, 1 << 20);
+    for (size_t i = 0; r == FL_OK && i < n; i++) {
         struct fl_entry *e = &m->entry[i];
-        e->lazy.regex = fl_arena_str(&m->arena, p[i].regex);
-        e->lazy.where = fl_arena_z(&m->arena, fl_str_c(p[i].where ? p[i].where : "a pattern"));
-        if (!e->lazy.regex.p || !e->lazy.where)
-            return fl_fail_nomem(err);
-        if (p[i].regex.n == 0 || memchr(p[i].regex.p, 0, p[i].regex.n))
-            return fl_fail(err, FL_ERULE, "%s: the pattern is empty or holds a NUL byte",
-                           e->lazy.where);
         e->lazy.icase = p[i].icase;
         e->lazy.jit = jit;
         atomic_init(&e->lazy.code, NULL);
         e->anchored = p[i].anchored;
         e->features = fl_pattern_features(p[i].regex);
+        r = copy_pattern(m, &p[i], &b, e, err);
         m->n = i + 1;
     }
-    return FL_OK;
+    fl_buf_dispose(&b);
+    return r;
 }
 
 static const struct fl_engine *preferred(enum fl_match_engine want, const char **why)

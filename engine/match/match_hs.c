@@ -88,7 +88,7 @@ static int check_patterns(const struct fl_matcher *m, fl_err *err)
     for (size_t i = 0; i < m->n && r == FL_OK; i++) {
         const struct fl_lazy *l = &m->entry[i].lazy;
         code = NULL;
-        r = fl_expr_new(l->regex, l->icase, false, l->where, &code, err);
+        r = fl_lazy_compile(l, false, &code, err);
         fl_expr_free(code);
     }
     return r;

@@ -301,6 +301,49 @@ static void bad_patterns_are_named(void **state)
     }
 }
 
+/* What two lines hold together is in neither of them: no engine may call one a candidate. */
+static void a_match_stays_in_its_line(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *regex, *text;
+        size_t lines; /* candidates that are right */
+    } rows[] = {
+        {"name '[^']*'", "name 'a\nb'\n", 0},
+        {"name '[^']*'", "name 'a'\nname 'b\nc'\n", 1},
+        {"a\\s+b", "a\n b\n", 0},
+        {"a\\s+b", "a \t b\na\nb\n", 1},
+        {"a\\Db", "a\nb\naxb\n", 1},
+        {"a\\Wb", "a\nb\na b\n", 1},
+        {"a[\\s-x]b", "a\nb\na-b\na b\n", 2},
+        {"a[\\s\\d]+b", "a 1\n2 b\na 1 b\n", 1},
+        {"a[^]x]b", "a\nb\na]b\na-b\n", 1},
+        {"a[^-x]b", "a\nb\na-b\na,b\n", 1},
+        {"a[^[:alpha:]]b", "a\nb\na]b\n", 1},
+        {"a[^\\]]b", "a\nb\na]b\na[b\n", 1},
+    };
+    static const enum fl_match_engine engines[] = {FL_MATCH_AUTO, FL_MATCH_PCRE2};
+
+    for (size_t i = 0; i < 2 * COUNT(rows); i++) {
+        struct fl_pattern p = {fl_str_c(rows[i / 2].regex), 0, false, false, "p"};
+        struct fl_match_opts opts = {engines[i % 2], NULL, true};
+        const struct fl_candidate *c;
+        fl_match_scratch *s;
+        fl_matcher *m;
+        size_t n;
+        fl_err err = {0};
+        if (fl_matcher_new(&p, 1, &opts, &m, &err))
+            fail_msg("%s", err.msg);
+        assert_int_equal(fl_match_scratch_new(m, &s, NULL), 0);
+        assert_int_equal(fl_match_block(m, s, fl_str_c(rows[i / 2].text), &c, &n, NULL), 0);
+        if (n != rows[i / 2].lines)
+            fail_msg("%s (%s): %zu candidates, not %zu", rows[i / 2].regex, fl_matcher_engine(m), n,
+                     rows[i / 2].lines);
+        fl_match_scratch_free(s);
+        fl_matcher_free(m);
+    }
+}
+
 static void hostile_lines_are_bounded(void **state)
 {
     (void)state;
@@ -736,6 +779,7 @@ int main(void)
         cmocka_unit_test(engines_agree),
         cmocka_unit_test(captures_and_anchors),
         cmocka_unit_test(bad_patterns_are_named),
+        cmocka_unit_test(a_match_stays_in_its_line),
         cmocka_unit_test(hostile_lines_are_bounded),
         cmocka_unit_test(single_expressions),
         cmocka_unit_test(lint_of_patterns),
