@@ -322,8 +322,7 @@ int64_t fl_course_stall(const struct fl_job *j, const struct fl_mark *until)
 static bool find_stall(struct fl_job *j, struct fl_finding *f)
 {
     struct fl_timeline *t = j->timeline;
-    int64_t gap = t->last_progress.file == j->last_line.file || j->last_line.own_time
-                      ? fl_course_stall(j, &j->last_line) : 0;
+    int64_t gap = fl_course_stall(j, &j->latest);
     bool pulse = t->signs[FL_SIGN_PULSE] > 0 && t->sign[FL_SIGN_PULSE].seq > t->last_progress.seq;
 
     if (fl_timeline_ended(j) || (fl_timeline_finished(j) && !j->teardown[j->attempt].line) ||

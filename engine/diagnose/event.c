@@ -112,6 +112,17 @@ static void accuse(struct fl_job *j, const struct fl_rule *r, const struct fl_ca
     }
 }
 
+/* A launcher quotes the command that failed, with "--local_rank=6" in it; -1 when there is none. */
+static int32_t local_rank_in(fl_str line)
+{
+    ptrdiff_t at = fl_str_find(line, FL_S("--local_rank="));
+    uint64_t v;
+
+    if (at < 0)
+        at = fl_str_find(line, FL_S("--local-rank="));
+    return at >= 0 && fl_str_u64(fl_str_from(line, (size_t)at + 13), 4096, &v) ? (int32_t)v : -1;
+}
+
 /* "pid=4711" in a kernel's line, -1 when there is none. */
 static int64_t pid_in(fl_str line)
 {
@@ -139,6 +150,8 @@ static void fill_hit(struct fl_job *j, const struct fl_rule *r, const struct fl_
         h->mark.pid = (int64_t)v;
     h->waited = group(c, "ms").p || group(c, "seconds").p;
     accuse(j, r, c, m, h);
+    if (h->mark.local_rank < 0 && h->mark.rank < 0)
+        h->mark.local_rank = local_rank_in(line);
     if (h->mark.pid < 0 && m->origin == FL_FROM_KERNEL)
         h->mark.pid = pid_in(line);
     if (h->begin != FL_T_NONE) {

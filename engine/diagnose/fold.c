@@ -125,6 +125,13 @@ static struct fl_writer *writer_of(struct fl_job *j, const struct fl_prefix *p, 
     return &j->writers[at];
 }
 
+static bool outside(const struct fl_job *j, const struct fl_mark *m)
+{
+    if (m->t == FL_T_NONE || m->clock == FL_CLOCK_BOOT)
+        return false;
+    return m->t < j->opts->since_us || m->t > j->opts->until_us;
+}
+
 /* Who printed the line, where and when. NULL: memory ran out. */
 static struct fl_writer *mark_line(struct fl_job *j, const struct fl_block *b,
                                    const struct fl_prefix *p, uint64_t line, struct fl_mark *m)
@@ -175,6 +182,9 @@ static struct fl_writer *mark_line(struct fl_job *j, const struct fl_block *b,
         m->t = f->t;
         m->clock = f->clock;
     }
+    if (m->own_time && m->clock != FL_CLOCK_BOOT && !f->kernel && !outside(j, m) &&
+        (!j->latest.line || (m->clock == j->latest.clock && m->t > j->latest.t)))
+        j->latest = *m;
     w->last = *m;
     w->lines++;
     return w;
@@ -328,13 +338,6 @@ static void follow_signs(struct fl_job *j, uint32_t signs, fl_str line, fl_str m
     for (int k = FL_SIGN_CHECKPOINT; k < FL_SIGN_WAIT; k++) /* FL_SIGN_BUSY is the last of them */
         if (signs & 1u << k)
             fl_timeline_sign(j, k, message, line, m);
-}
-
-static bool outside(const struct fl_job *j, const struct fl_mark *m)
-{
-    if (m->t == FL_T_NONE || m->clock == FL_CLOCK_BOOT)
-        return false;
-    return m->t < j->opts->since_us || m->t > j->opts->until_us;
 }
 
 /* torchrun's --tee writes "[rank5]:" for the local rank when the role is called rank; the program's

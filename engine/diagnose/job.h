@@ -312,6 +312,7 @@ struct fl_job {
     struct fl_mark attempt_first[64];
     uint32_t attempt_progress; /* metric points before the current attempt */
     struct fl_mark first_line, last_line;
+    struct fl_mark latest; /* the line with the latest time of its own */
 
     int32_t year;      /* of the first full date, 0 none */
     int64_t base_date; /* us of midnight of the latest full date, FL_T_NONE */

@@ -88,4 +88,5 @@ void fl_job_rebase(struct fl_job *j)
     }
     move_mark(&j->first_line, j->year);
     move_mark(&j->last_line, j->year);
+    move_mark(&j->latest, j->year);
 }
