@@ -20,8 +20,8 @@ struct fl_candidate_cause {
     int64_t begin;                    /* when it began, us on first.clock */
     double score, strength;
     bool waited; /* its first hit ends a wait */
-    bool root; /* a root rule or a finding says it, not a symptom alone */
-    bool out;  /* survived, stale or explained: takes no part */
+    bool root;   /* a root rule or a finding says it, not a symptom alone */
+    bool out;    /* survived, stale or explained: takes no part */
     const char *why_out;
     const struct fl_candidate_cause *by;
     int confirms;

@@ -129,7 +129,8 @@ static int64_t pid_in(fl_str line)
     ptrdiff_t at = fl_str_find(line, FL_S("pid="));
     uint64_t v;
 
-    return at >= 0 && fl_str_u64(fl_str_from(line, (size_t)at + 4), INT64_MAX, &v) ? (int64_t)v : -1;
+    return at >= 0 && fl_str_u64(fl_str_from(line, (size_t)at + 4), INT64_MAX, &v) ? (int64_t)v
+                                                                                   : -1;
 }
 
 static void fill_hit(struct fl_job *j, const struct fl_rule *r, const struct fl_caps *c,
@@ -139,7 +140,10 @@ static void fill_hit(struct fl_job *j, const struct fl_rule *r, const struct fl_
     uint64_t v;
     double sec;
 
-    *h = (struct fl_hit){.mark = *m, .begin = m->own_time ? m->t : FL_T_NONE, .traceback = traceback, .exit_code = INT32_MIN};
+    *h = (struct fl_hit){.mark = *m,
+                         .begin = m->own_time ? m->t : FL_T_NONE,
+                         .traceback = traceback,
+                         .exit_code = INT32_MIN};
     if (h->mark.local_rank < 0 && group_number(c, "local_rank", 4096, &v))
         h->mark.local_rank = (int32_t)v;
     if (h->mark.task < 0 && group_number(c, "task", FL_MAX_RANKS, &v))

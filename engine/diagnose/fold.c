@@ -257,8 +257,7 @@ static bool frame_fits(const struct fl_job *j, const struct fl_rule *r, const st
 /* "KeyError: Caught KeyError in DataLoader worker process 3." wraps what is printed next. */
 static bool worker_wrapper(const struct fl_job *j, const struct fl_writer *w)
 {
-    return w->tb_done &&
-           fl_str_starts(j->tracebacks[w->tb_done - 1].message, FL_S("Caught ")) &&
+    return w->tb_done && fl_str_starts(j->tracebacks[w->tb_done - 1].message, FL_S("Caught ")) &&
            fl_str_has(j->tracebacks[w->tb_done - 1].message, FL_S("in DataLoader worker process"));
 }
 
@@ -347,7 +346,8 @@ static void sort_out_ranks(struct fl_job *j, uint32_t file, fl_str line, struct 
     struct fl_file_state *f = &j->files[file];
     int32_t outer;
 
-    if (p->rank < 0 || line.n == 0 || line.p[0] != '[' || fl_prefix_peek_rank(line, &outer) != FL_PEEK_RANK)
+    if (p->rank < 0 || line.n == 0 || line.p[0] != '[' ||
+        fl_prefix_peek_rank(line, &outer) != FL_PEEK_RANK)
         return;
     if (outer != p->rank) {
         f->outer_is_local = true;
@@ -414,8 +414,8 @@ static void read_line(struct fl_job *j, const struct fl_block *b, const struct f
         j->first_line = m;
 }
 
-/* The step lines of ranks other than the one that the timeline follows: in a job in which every rank
- * prints its step they are most of the log and say the same. */
+/* The step lines of ranks other than the one that the timeline follows: in a job in which every
+ * rank prints its step they are most of the log and say the same. */
 static bool others_metric(const struct fl_job *j, const struct fl_candidate *c, size_t n,
                           enum fl_peek kind, int32_t rank)
 {

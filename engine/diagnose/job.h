@@ -33,7 +33,7 @@
 #define FL_MAX_RANKS 131072
 #define FL_MAX_HOSTS 32768
 #define FL_MAX_TRACEBACKS 8192
-#define FL_RANK_TEXT 240 /* bytes kept of each rank's last line */
+#define FL_RANK_TEXT 240    /* bytes kept of each rank's last line */
 #define FL_MAX_POINTS 16384 /* metric points kept */
 
 #define FL_T_NONE INT64_MIN
@@ -66,7 +66,7 @@ struct fl_host {
     bool scheduler;  /* the scheduler uses this name */
     bool address;    /* an IP address */
     uint64_t lines;  /* whose frame names it */
-    bool no_host;   /* a file's name looked like one and is none */
+    bool no_host;    /* a file's name looked like one and is none */
     uint32_t ranks;
 };
 
@@ -75,12 +75,12 @@ struct fl_rank {
     fl_str gpu;                                /* PCI address, empty unknown */
     int32_t exit_code;
     bool exited;
-    int64_t pid; /* 0 unknown */
+    int64_t pid;                  /* 0 unknown */
     uint64_t lines, progress_seq; /* seq of its latest metric line */
     struct fl_mark last;          /* its last line */
-    char text[FL_RANK_TEXT];  /* that line's beginning, NUL-terminated */
-    uint32_t last_at, last_n; /* where it stands in the block that is being read */
-    bool touched;             /* by that block */
+    char text[FL_RANK_TEXT];      /* that line's beginning, NUL-terminated */
+    uint32_t last_at, last_n;     /* where it stands in the block that is being read */
+    bool touched;                 /* by that block */
 };
 
 struct fl_places {
@@ -161,16 +161,16 @@ struct fl_writer {
 
 struct fl_hit {
     struct fl_mark mark;
-    int64_t begin;      /* when it began: mark.t, less a wait that the line tells of */
-    const char *text;   /* the line, NULL when over the limit */
+    int64_t begin;                /* when it began: mark.t, less a wait that the line tells of */
+    const char *text;             /* the line, NULL when over the limit */
     uint32_t match_at, match_len; /* what matched, in `text` */
-    int32_t rank, host; /* the accused, -1 nobody in particular */
+    int32_t rank, host;           /* the accused, -1 nobody in particular */
     int32_t gpu_index;
     fl_str gpu;
     uint32_t traceback; /* number + 1, 0 none */
-    int32_t exit_code; /* INT32_MIN unknown */
-    bool self;         /* the accused is the printer, or a place that the line itself names */
-    bool waited;       /* the line ends a wait: it began before it was printed */
+    int32_t exit_code;  /* INT32_MIN unknown */
+    bool self;          /* the accused is the printer, or a place that the line itself names */
+    bool waited;        /* the line ends a wait: it began before it was printed */
 };
 
 struct fl_event {
@@ -254,9 +254,9 @@ void fl_timeline_sign(struct fl_job *j, int kind, fl_str message, fl_str line,
 
 /* What the timeline says when asked at the end. */
 struct fl_finding {
-    const char *cause;               /* cause id; NULL: none */
-    double strength;                 /* 0..100 as a rule's */
-    const char *why;                 /* one sentence */
+    const char *cause;                /* cause id; NULL: none */
+    double strength;                  /* 0..100 as a rule's */
+    const char *why;                  /* one sentence */
     const struct fl_point *proof[10]; /* lines that show it, most telling first; NULL-terminated */
     int64_t first_bad_step, last_good_step;
 };
@@ -271,7 +271,7 @@ struct fl_file_state {
     uint8_t clock;
     bool kernel;
     bool outer_is_local; /* "[rank5]:[rank77]:": the outer number is a local rank */
-    int32_t frame_host; /* the one host that frames inside the file name: -1 none, -2 several */
+    int32_t frame_host;  /* the one host that frames inside the file name: -1 none, -2 several */
 };
 
 struct fl_job {

@@ -315,7 +315,8 @@ static void learn_scheduler_host(struct fl_job *j, fl_str name)
         return;
     if (!fl_str_eq(p->hosts[host].name, name) && p->nhosts < FL_MAX_HOSTS) {
         fl_str copy = fl_arena_str(&j->arena, name);
-        if (!copy.p || fl_grow((void **)&p->hosts, &p->hosts_cap, p->nhosts + 1, sizeof(*p->hosts)) ||
+        if (!copy.p ||
+            fl_grow((void **)&p->hosts, &p->hosts_cap, p->nhosts + 1, sizeof(*p->hosts)) ||
             fl_map_set(&p->host_of, name, (uint32_t)p->nhosts)) {
             j->failed = FL_ENOMEM;
             return;
@@ -394,12 +395,12 @@ void fl_places_file_host(struct fl_job *j, uint32_t file, int32_t host)
         f->frame_host = -2;
 }
 
-/* A file's name that speaks of a machine. Other names ("neox14.log", "train-8812.log") are hosts only
- * when the lines inside bear it out, or when several files are named alike. */
+/* A file's name that speaks of a machine. Other names ("neox14.log", "train-8812.log") are hosts
+ * only when the lines inside bear it out, or when several files are named alike. */
 static bool names_machine(fl_str name)
 {
-    static const char *const heads[] = {"node", "host", "worker", "gpu", "nid", "cn", "ip-", "dgx",
-                                        "hgx", "compute", "server", "pod"};
+    static const char *const heads[] = {"node", "host", "worker", "gpu",     "nid",    "cn",
+                                        "ip-",  "dgx",  "hgx",    "compute", "server", "pod"};
 
     for (size_t i = 0; i < sizeof(heads) / sizeof(*heads); i++)
         if (fl_str_ieq(fl_str_sub(name, 0, strlen(heads[i])), fl_str_c(heads[i])))
@@ -421,8 +422,8 @@ static size_t files_of_hosts(const struct fl_job *j)
     return n;
 }
 
-/* "node-07.log" whose lines all come from ml-h100-0150: one host under two names. A name that stands
- * for a file with several hosts ("train-8812.log") is no host at all. */
+/* "node-07.log" whose lines all come from ml-h100-0150: one host under two names. A name that
+ * stands for a file with several hosts ("train-8812.log") is no host at all. */
 static void settle_file_hosts(struct fl_job *j)
 {
     struct fl_places *p = &j->places;

@@ -17,8 +17,9 @@
 
 #include "base/alloc.h"
 
-#define FOLLOW_AFTER 32     /* points, before the rank that made the last of them is followed alone */
-#define FOLLOW_LINES 100000 /* lines without a point of its own, after which any rank is read again */
+#define FOLLOW_AFTER 32 /* points, before the rank that made the last of them is followed alone */
+#define FOLLOW_LINES                                                                               \
+    100000 /* lines without a point of its own, after which any rank is read again */
 
 int fl_timeline_new(struct fl_job *j, fl_err *err)
 {
@@ -203,7 +204,7 @@ void fl_timeline_metric(struct fl_job *j, fl_str message, fl_str line, const str
             if (!another_time(t, at))
                 return; /* another rank's file tells of the same steps */
         } else if (m.step + 1 + t->last_step / 50 >= t->last_step || m.bar ||
-            at->writer != last->at.writer)
+                   at->writer != last->at.writer)
             return; /* another rank, a little behind; or an inner bar */
         t->segment++;
         t->restart_from = t->last_step;
@@ -281,7 +282,8 @@ void fl_timeline_sign(struct fl_job *j, int kind, fl_str message, fl_str line,
         note_checkpoint(j, message, true);
         break;
     case FL_SIGN_BUSY:
-        snprintf(t->busy, sizeof(t->busy), "%.*s", FL_FMT(fl_str_sub(line, 0, sizeof(t->busy) - 1)));
+        snprintf(t->busy, sizeof(t->busy), "%.*s",
+                 FL_FMT(fl_str_sub(line, 0, sizeof(t->busy) - 1)));
         break;
     case FL_SIGN_END:
         if (t->nends < FL_ENDS) {
@@ -325,7 +327,8 @@ static void recount(struct fl_timeline *t)
     t->first_step = t->last_step = -1;
     for (size_t i = 0; i < t->n; i++) {
         struct fl_point *p = &t->points[i];
-        if (p->m.step >= 0 && t->last_step >= 0 && p->m.step < t->last_step - t->last_step / 50 - 1) {
+        if (p->m.step >= 0 && t->last_step >= 0 &&
+            p->m.step < t->last_step - t->last_step / 50 - 1) {
             t->segment++;
             t->restart_from = t->last_step;
             t->restart_step = p->m.step;

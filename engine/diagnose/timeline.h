@@ -45,8 +45,8 @@ struct fl_timeline {
     uint64_t attempt_seq;
 };
 
-/* At the end of reading: where several files made points, brings them into the order of their times,
- * and reads the course anew. */
+/* At the end of reading: where several files made points, brings them into the order of their
+ * times, and reads the course anew. */
 void fl_timeline_settle(struct fl_job *j);
 enum fl_phase fl_timeline_phase(const struct fl_job *j, uint64_t before_seq);
 /* The job said that it is done, after its last step. */

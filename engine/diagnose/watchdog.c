@@ -287,7 +287,8 @@ int fl_watchdog_judge(struct fl_job *j, struct fl_wait_verdict *v)
     return FL_OK;
 }
 
-static const struct fl_point *proof_line(struct fl_job *j, const struct fl_mark *m, const char *text)
+static const struct fl_point *proof_line(struct fl_job *j, const struct fl_mark *m,
+                                         const char *text)
 {
     struct fl_point *p = text && *text ? fl_arena_alloc(&j->arena, sizeof(*p)) : NULL;
 
@@ -332,15 +333,17 @@ static bool busy_elsewhere(const struct fl_wait_verdict *v, const struct fl_rank
            r->last.t > v->begin + 2000000;
 }
 
-/* A barrier or another tiny collective at start-up or in a pause of training, with a sign of long work beside it:
- * data are prepared or a checkpoint is written by some ranks while the others wait. */
+/* A barrier or another tiny collective at start-up or in a pause of training, with a sign of long
+ * work beside it: data are prepared or a checkpoint is written by some ranks while the others wait.
+ */
 static bool control_collective(const struct fl_job *j, const struct fl_wait_verdict *v)
 {
     const struct fl_timeline *t = j->timeline;
     bool startup = j->progress == 0;
     uint64_t at = t->last_progress.seq;
     bool busy = t->sign[FL_SIGN_BUSY].line && (startup || t->sign[FL_SIGN_BUSY].seq > at);
-    bool paused = !startup && (t->sign[FL_SIGN_EVAL].seq > at || t->sign[FL_SIGN_CHECKPOINT].seq > at);
+    bool paused =
+        !startup && (t->sign[FL_SIGN_EVAL].seq > at || t->sign[FL_SIGN_CHECKPOINT].seq > at);
 
     return v->kind == FL_WAIT_MISSING && v->nsuspects <= 4 && v->numel >= 0 &&
            v->numel <= CONTROL && (busy || paused);
@@ -357,23 +360,28 @@ bool fl_watchdog_finding(struct fl_job *j, const struct fl_wait_verdict *v, stru
         const struct fl_wait *w = v->nsuspects ? wait_by(j, v->suspects[0]) : NULL;
         f.cause = "fw.desync";
         f.strength = 76;
-        f.why = fl_arena_f(&j->arena, "ranks waited at collective number %lld for different operations",
-                           (long long)v->seq);
+        f.why =
+            fl_arena_f(&j->arena, "ranks waited at collective number %lld for different operations",
+                       (long long)v->seq);
         if (w && (f.proof[n] = proof_line(j, &w->mark, w->text)))
             n++;
     } else if (v->kind == FL_WAIT_MISSING && v->nsuspects <= 4 &&
                (r = fl_places_rank(&j->places, v->suspects[0], false)) && busy_elsewhere(v, r)) {
         f.cause = "fw.late_rank";
         f.strength = 70;
-        f.why = fl_arena_f(&j->arena, "rank %d was still busy when the others had begun to wait for it in %s",
+        f.why = fl_arena_f(&j->arena,
+                           "rank %d was still busy when the others had begun to wait for it in %s",
                            v->suspects[0], v->op[0] ? v->op : "a collective");
         if ((f.proof[n] = proof_line(j, &r->last, r->text)))
             n++;
     } else if (control_collective(j, v)) {
         f.cause = "fw.late_rank";
         f.strength = 60;
-        f.why = fl_arena_f(&j->arena, "%zu rank%s did not come to a small collective of bookkeeping outside the training"
-                           " steps", v->nsuspects, v->nsuspects == 1 ? "" : "s");
+        f.why = fl_arena_f(
+            &j->arena,
+            "%zu rank%s did not come to a small collective of bookkeeping outside the training"
+            " steps",
+            v->nsuspects, v->nsuspects == 1 ? "" : "s");
         r = fl_places_rank(&j->places, v->suspects[0], false);
         if ((f.proof[n] = proof_line(j, &j->timeline->sign[FL_SIGN_BUSY], j->timeline->busy)))
             n++;

@@ -27,8 +27,7 @@ struct fl_wait_verdict {
 };
 
 /* A line with a time-out or with last enqueued / completed work. */
-void fl_watchdog_line(struct fl_job *j, fl_str message, fl_str line,
-                      const struct fl_mark *m);
+void fl_watchdog_line(struct fl_job *j, fl_str message, fl_str line, const struct fl_mark *m);
 /* At the end, after fl_places_settle. 0 or FL_ENOMEM. */
 int fl_watchdog_judge(struct fl_job *j, struct fl_wait_verdict *out);
 /* What the waits show as a cause of its own (a mismatch, a rank that was busy elsewhere): true and

@@ -1,9 +1,9 @@
 /*
  * Dates without a year, once the year is known.
  *
- * syslog and glog print "Nov 20" or "E1120". Until some line of the job gives a full date such times
- * are kept in a stand-in leap year. When the year becomes known, what has been kept is moved to it,
- * once. Without that, a kernel log that is read first would lie fifty years before the job.
+ * syslog and glog print "Nov 20" or "E1120". Until some line of the job gives a full date such
+ * times are kept in a stand-in leap year. When the year becomes known, what has been kept is moved
+ * to it, once. Without that, a kernel log that is read first would lie fifty years before the job.
  */
 #include "diagnose/job.h"
 
@@ -19,7 +19,8 @@ static int64_t moved(int64_t t, int year)
     if (t == FL_T_NONE || t < 0 || day < fl_days_from_civil(FL_NO_YEAR, 1, 1) ||
         day >= fl_days_from_civil(FL_NO_YEAR + 1, 1, 1))
         return t;
-    return t + (fl_days_from_civil(year, month, 1) - fl_days_from_civil(FL_NO_YEAR, month, 1)) * DAY;
+    return t +
+           (fl_days_from_civil(year, month, 1) - fl_days_from_civil(FL_NO_YEAR, month, 1)) * DAY;
 }
 
 static void move_mark(struct fl_mark *m, int year)
