@@ -12,8 +12,9 @@
 
 #include "diagnose/timeline.h"
 
-#define STRONG_CONFIRM 70 /* a confirming rule of this strength may stand alone; see only_ends()   \
-                           */
+#define STRONG_CONFIRM                                                                             \
+    70 /* a confirming rule of this strength may stand alone; see only_ends()                      \
+        */
 
 static bool takes_part(const struct fl_event *e, uint16_t attempt)
 {
