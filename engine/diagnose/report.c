@@ -176,19 +176,30 @@ static void build_evidence(struct builder *b, struct fl_report *r)
     r->nevidence = b->nev;
 }
 
-static uint32_t ranks_of(const struct fl_job *j, const struct fl_event *e)
+/* Adds the ranks that an event's hits come from; hits that differ as printed can be of one rank. */
+static void add_ranks(struct builder *b, const struct fl_event *e, fl_map *ranks, bool *nameless)
 {
-    uint32_t n = 0;
-    bool none = false;
-
-    (void)j;
     for (size_t i = 0; i < e->nhits; i++) {
-        if (fl_places_rank_of(j, &e->hits[i].mark) >= 0)
-            n++;
-        else
-            none = true;
+        int32_t rank = fl_places_rank_of(b->j, &e->hits[i].mark);
+        if (rank < 0)
+            *nameless = true;
+        else if (fl_map_set(ranks, fl_str_n((const char *)&rank, sizeof(rank)), 1))
+            b->failed = true;
     }
-    return n ? n : none;
+}
+
+static uint32_t ranks_of(struct builder *b, const struct fl_candidate_cause *c)
+{
+    bool nameless = false;
+    fl_map ranks;
+    uint32_t n;
+
+    fl_map_init(&ranks);
+    for (size_t e = 0; e < c->nevents; e++)
+        add_ranks(b, c->events[e], &ranks, &nameless);
+    n = (uint32_t)ranks.n;
+    fl_map_dispose(&ranks);
+    return n ? n : nameless;
 }
 
 static void build_follow_on(struct builder *b, struct fl_report *r)
@@ -209,12 +220,9 @@ static void build_follow_on(struct builder *b, struct fl_report *r)
             continue;
         f[n] = (struct fl_follow_on){.cause = b->j->rules->causes[c->cause].id,
                                      .first = place_at(b->j, &c->first)};
-        for (size_t e = 0; e < c->nevents; e++) {
-            uint32_t k = ranks_of(b->j, c->events[e]);
+        for (size_t e = 0; e < c->nevents; e++)
             f[n].count += c->events[e]->count;
-            if (k > f[n].rank_count)
-                f[n].rank_count = k;
-        }
+        f[n].rank_count = ranks_of(b, c);
         n++;
     }
     r->follow_on = f;
