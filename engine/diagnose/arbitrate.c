@@ -27,6 +27,7 @@
 #include <stdlib.h>
 
 #include "diagnose/engine.h"
+#include "diagnose/stacks.h"
 #include "diagnose/timeline.h"
 
 /* The weights, in points of a rule's strength. */
@@ -348,6 +349,8 @@ int fl_arbitrate(struct fl_job *j, struct fl_verdict *out, fl_err *err)
         return fl_fail_nomem(err);
     if (out->nfindings < FL_FINDINGS &&
         fl_watchdog_finding(j, &out->waits, &out->findings[out->nfindings]))
+        out->nfindings++;
+    if (out->nfindings < FL_FINDINGS && fl_stacks_finding(j, &out->findings[out->nfindings]))
         out->nfindings++;
     fl_arbiter_find_start(&a);
     fl_events_set_aside(&a);

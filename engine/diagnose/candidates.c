@@ -163,7 +163,8 @@ void fl_candidates_add_findings(struct fl_arbiter *a, uint16_t attempt)
         if (cause < 0 || !f->proof[0] || (strcmp(f->cause, "fw.hang") == 0 && other_failure(a)))
             continue;
         c = candidate(a, (uint16_t)cause, attempt);
-        c->finding = f;
+        if (!c->finding || f->strength > c->finding->strength)
+            c->finding = f;
         if (!c->nevents || f->strength > c->strength) {
             c->strength = f->strength;
             c->root = true;

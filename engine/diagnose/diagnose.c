@@ -32,6 +32,7 @@ void fl_diagnosis_free(fl_diagnosis *d)
     fl_map_dispose(&d->job.event_of);
     fl_map_dispose(&d->job.writer_of);
     fl_waits_dispose(&d->job.waits);
+    fl_free(d->job.stacks.v);
     fl_timeline_free(d->job.timeline);
     fl_places_dispose(&d->job.places);
     fl_free(d->job.files);

@@ -156,6 +156,8 @@ static void fill_hit(struct fl_job *j, const struct fl_rule *r, const struct fl_
     accuse(j, r, c, m, h);
     if (h->mark.local_rank < 0 && h->mark.rank < 0)
         h->mark.local_rank = local_rank_in(line);
+    if (traceback && h->mark.rank < 0 && j->tracebacks[traceback - 1].process >= 0)
+        h->mark.local_rank = j->tracebacks[traceback - 1].process;
     if (h->mark.pid < 0 && m->origin == FL_FROM_KERNEL)
         h->mark.pid = pid_in(line);
     if (h->begin != FL_T_NONE) {

@@ -18,6 +18,7 @@
 #include "base/alloc.h"
 #include "diagnose/engine.h"
 #include "diagnose/signs.h"
+#include "diagnose/stacks.h"
 #include "diagnose/watchdog.h"
 
 #define US 1000000LL
@@ -330,11 +331,13 @@ static void follow_signs(struct fl_job *j, uint32_t signs, fl_str line, fl_str m
         fl_places_learn(j, m, message);
     if (signs & 1u << FL_SIGN_METRIC && !failure)
         fl_timeline_metric(j, message, line, m);
+    if (signs & 1u << FL_SIGN_STACK)
+        fl_stacks_line(j, message, line, m);
     if (signs & 1u << FL_SIGN_WAIT)
         fl_watchdog_line(j, message, line, m);
     if (signs & 1u << FL_SIGN_TEARDOWN && !j->teardown[m->attempt].line)
         j->teardown[m->attempt] = *m;
-    for (int k = FL_SIGN_CHECKPOINT; k < FL_SIGN_WAIT; k++) /* FL_SIGN_BUSY is the last of them */
+    for (int k = FL_SIGN_CHECKPOINT; k <= FL_SIGN_BUSY; k++)
         if (signs & 1u << k)
             fl_timeline_sign(j, k, message, line, m);
 }

@@ -134,6 +134,7 @@ struct fl_traceback {
     uint16_t position; /* in its chain, 0 first */
     bool user;         /* innermost frame outside Python's own library is the user's code */
     bool wrapped;      /* inside a "Caught ... in DataLoader worker" */
+    int32_t process;   /* of torch.multiprocessing.spawn: its number, the local rank; -1 */
     bool torchrun;     /* the launcher's own: ChildFailedError and the like */
     fl_str type, message, file, function; /* of the exception and the innermost frame */
     uint64_t file_line;                   /* of the innermost frame */
@@ -152,8 +153,9 @@ struct fl_writer {
     uint32_t tb_done;      /* number + 1 of the traceback that ended on the last line, 0 none */
     uint32_t chain;        /* of its latest traceback, 0 none */
     uint16_t position;
-    bool connector; /* a line has said that the next traceback belongs to that chain */
-    bool inner;     /* and that it is the origin of the one before */
+    bool connector;  /* a line has said that the next traceback belongs to that chain */
+    bool inner;      /* and that it is the origin of the one before */
+    int32_t process; /* spawned process whose error comes next, -1 */
     uint64_t lines;
 };
 
@@ -209,6 +211,24 @@ struct fl_waits {
     fl_map index;
 };
 
+/* ---- stack dumps: stacks.h ---- */
+
+struct fl_stack { /* the main thread of one process */
+    struct fl_mark at, frame_at;
+    const char *text, *frame; /* its heading; its top frame, NULL when none was seen */
+    int32_t ordinal;          /* place of the process in its file, -1 unknown */
+    unsigned frames;
+    bool collective;
+};
+
+struct fl_stacks {
+    struct fl_stack *v; /* owned */
+    size_t n, cap;
+    uint32_t file;
+    int32_t ordinal;
+    bool any, pending;
+};
+
 /* ---- timeline ---- */
 
 struct fl_metric {
@@ -259,6 +279,7 @@ struct fl_finding {
     const char *why;                  /* one sentence */
     const struct fl_point *proof[10]; /* lines that show it, most telling first; NULL-terminated */
     int64_t first_bad_step, last_good_step;
+    bool located; /* proof[0] stands where the fault is */
 };
 void fl_timeline_findings(struct fl_job *j, struct fl_finding *out, size_t max, size_t *n);
 
@@ -304,6 +325,7 @@ struct fl_job {
     size_t nhits; /* kept, over all events */
 
     struct fl_waits waits;
+    struct fl_stacks stacks;
     struct fl_mark teardown[64]; /* first sign of it in each attempt; line 0: none */
 
     struct fl_timeline *timeline;

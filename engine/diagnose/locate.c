@@ -144,6 +144,20 @@ static void put_number(int32_t *v, size_t *n, int32_t x)
         v[(*n)++] = x;
 }
 
+/* The card that a rank runs on, as far as launchers told. */
+static void put_index(const struct fl_job *j, int32_t rank, struct fl_location *out)
+{
+    struct fl_rank *r =
+        rank >= 0 ? fl_places_rank((struct fl_places *)(uintptr_t)&j->places, rank, false) : NULL;
+
+    if (r && r->gpu_index >= 0)
+        put_number(out->gpu_indices, &out->ngpu_indices, r->gpu_index);
+    else if (r && r->local_rank >= 0)
+        put_number(out->gpu_indices, &out->ngpu_indices, r->local_rank);
+    else if (rank >= 0 && j->places.per_node > 1)
+        put_number(out->gpu_indices, &out->ngpu_indices, rank % j->places.per_node);
+}
+
 static void put_place(const struct fl_job *j, const struct place *p, bool card,
                       struct fl_location *out)
 {
@@ -151,8 +165,10 @@ static void put_place(const struct fl_job *j, const struct place *p, bool card,
 
     put_number(out->ranks, &out->nranks, p->rank);
     put_number(out->hosts, &out->nhosts, p->host);
-    if (!card)
+    if (!card) {
+        put_index(j, p->rank, out);
         return;
+    }
     if (p->gpu.n) {
         size_t i = 0;
         while (i < out->ngpus && !fl_str_eq(out->gpus[i], p->gpu))
@@ -164,12 +180,8 @@ static void put_place(const struct fl_job *j, const struct place *p, bool card,
                      : NULL;
     if (p->gpu_index >= 0)
         put_number(out->gpu_indices, &out->ngpu_indices, p->gpu_index);
-    else if (r && r->gpu_index >= 0)
-        put_number(out->gpu_indices, &out->ngpu_indices, r->gpu_index);
-    else if (r && r->local_rank >= 0)
-        put_number(out->gpu_indices, &out->ngpu_indices, r->local_rank);
-    else if (p->rank >= 0 && j->places.per_node > 0)
-        put_number(out->gpu_indices, &out->ngpu_indices, p->rank % j->places.per_node);
+    else
+        put_index(j, p->rank, out);
     if (!p->gpu.n && r && r->gpu.n && out->ngpus < FL_PLACES)
         out->gpus[out->ngpus++] = r->gpu;
 }
@@ -203,6 +215,7 @@ static void suspects(struct fl_job *j, const struct fl_verdict *v, struct fl_loc
             continue;
         put_number(out->ranks, &out->nranks, rank);
         put_number(out->hosts, &out->nhosts, host);
+        put_index(j, rank, out);
     }
 }
 
@@ -359,6 +372,14 @@ static void name_places(const struct fl_job *j, const struct fl_verdict *v,
     }
 }
 
+static void place_of_proof(const struct fl_job *j, const struct fl_point *p,
+                           struct fl_location *out)
+{
+    put_number(out->ranks, &out->nranks, fl_places_rank_of(j, &p->at));
+    put_number(out->hosts, &out->nhosts, fl_places_host_of(j, &p->at));
+    put_number(out->gpu_indices, &out->ngpu_indices, p->at.local_rank);
+}
+
 void fl_locate(struct fl_job *j, const struct fl_verdict *v, struct fl_location *out)
 {
     const struct fl_candidate_cause *w = v->winner;
@@ -369,6 +390,10 @@ void fl_locate(struct fl_job *j, const struct fl_verdict *v, struct fl_location 
     if (w && missing_rank_cause(j->rules->causes[w->cause].id) && v->waits.nsuspects &&
         v->waits.nsuspects <= FEW) {
         suspects(j, v, out);
+        return;
+    }
+    if (w && w->finding && w->finding->located) {
+        place_of_proof(j, w->finding->proof[0], out);
         return;
     }
     if (w) {

@@ -562,6 +562,17 @@ int32_t fl_places_rank_by_gpu(const struct fl_places *p, int32_t host, fl_str gp
     return found;
 }
 
+/* Its own, or by the name of its pod ("job-worker-2"). */
+static int32_t node_rank_of(const struct fl_places *p, const struct fl_mark *m)
+{
+    struct fl_file_place place;
+
+    if (m->node_rank >= 0 || m->host < 0)
+        return m->node_rank;
+    fl_place_from_name(p->hosts[m->host].name, &place);
+    return place.node_rank;
+}
+
 int32_t fl_places_rank_of(const struct fl_job *j, const struct fl_mark *m)
 {
     const struct fl_places *p = &j->places;
@@ -584,6 +595,9 @@ int32_t fl_places_rank_of(const struct fl_job *j, const struct fl_mark *m)
     }
     if (m->local_rank >= 0 && p->nodes <= 1 && real_hosts(p) <= 1 && m->local_rank <= p->max_rank)
         return m->local_rank; /* one node: local is global */
+    n = node_rank_of(p, m);
+    if (n >= 0 && p->world_size > 0 && (size_t)p->world_size == real_hosts(p))
+        return n; /* one rank a node */
     if (m->pid > 0) {
         n = snprintf(number, sizeof(number), "%lld", (long long)m->pid);
         if (fl_map_get(&p->pid_of,

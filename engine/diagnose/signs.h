@@ -21,6 +21,7 @@ enum fl_sign {
     FL_SIGN_TEARDOWN, /* a launcher or scheduler ends what still runs */
     FL_SIGN_PULSE,    /* a watcher outside says that the job is still there */
     FL_SIGN_BUSY,     /* one rank prepares data, or does other long work of its own */
+    FL_SIGN_STACK,    /* a dumped stack's process, thread or frame */
     FL_SIGN_WAIT,     /* a collective timed out, or what was enqueued last */
     FL_SIGNS
 };

@@ -150,7 +150,7 @@ static void open_traceback(struct fl_job *j, struct fl_writer *w, fl_str message
         w->tb = o;
         j->open_tracebacks++;
     }
-    *o = (struct fl_tb_open){.tb = {.first = *m}};
+    *o = (struct fl_tb_open){.tb = {.first = *m, .process = w->inner ? w->process : -1}};
     o->tb.wrapped = fl_str_has(message, FL_S("Original Traceback")) || w->inner;
     if (w->connector || o->tb.wrapped) {
         o->tb.chain = w->chain;
@@ -234,7 +234,9 @@ enum fl_tb_part fl_traceback_line(struct fl_job *j, struct fl_writer *w, fl_str 
     }
     if (fl_str_starts(t, FL_S("-- Process ")) &&
         fl_str_has(t, FL_S("terminated with the following error"))) {
+        uint64_t v;
         w->inner = true;
+        w->process = fl_str_u64(fl_str_from(t, 11), 4096, &v) ? (int32_t)v : -1;
         return FL_TB_INSIDE;
     }
     if (!o)
