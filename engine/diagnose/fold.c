@@ -121,7 +121,7 @@ static struct fl_writer *writer_of(struct fl_job *j, const struct fl_prefix *p, 
         return NULL;
     }
     if (added)
-        j->writers[j->nwriters++] = (struct fl_writer){.t = FL_T_NONE};
+        j->writers[j->nwriters++] = (struct fl_writer){.t = FL_T_NONE, .process = -1};
     *index = at;
     return &j->writers[at];
 }

@@ -140,6 +140,7 @@ static void open_traceback(struct fl_job *j, struct fl_writer *w, fl_str message
                            const struct fl_mark *m)
 {
     struct fl_tb_open *o = w->tb;
+    bool wrapped;
 
     if (!o) {
         o = fl_calloc(1, sizeof(*o));
@@ -150,8 +151,11 @@ static void open_traceback(struct fl_job *j, struct fl_writer *w, fl_str message
         w->tb = o;
         j->open_tracebacks++;
     }
-    *o = (struct fl_tb_open){.tb = {.first = *m, .process = w->inner ? w->process : -1}};
-    o->tb.wrapped = fl_str_has(message, FL_S("Original Traceback")) || w->inner;
+    wrapped = fl_str_has(message, FL_S("Original Traceback"));
+    if (!w->inner && !wrapped)
+        w->process = -1;
+    *o = (struct fl_tb_open){.tb = {.first = *m, .process = w->process}};
+    o->tb.wrapped = wrapped || w->inner;
     if (w->connector || o->tb.wrapped) {
         o->tb.chain = w->chain;
         o->tb.position = o->tb.wrapped ? 0 : (uint16_t)(w->position + 1);
