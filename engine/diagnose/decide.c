@@ -113,6 +113,33 @@ static const struct fl_action *action_of(const struct fl_job *j, const struct fl
     return fl_action_find(c->action ? c->action : "investigate");
 }
 
+/* One sentence: what the action follows from. */
+static const char *why_of(struct fl_job *j, const struct fl_verdict *v,
+                          const struct fl_location *where, const struct fl_decision *d)
+{
+    const struct fl_candidate_cause *w = v->winner;
+    const char *id = w                                  ? j->rules->causes[w->cause].id
+                     : v->outcome == FL_OUTCOME_HEALTHY ? "none"
+                                                        : "unknown";
+    const char *z;
+
+    if (v->outcome == FL_OUTCOME_HEALTHY)
+        return "nothing failed";
+    if (v->outcome == FL_OUTCOME_UNKNOWN)
+        return "no cause was found, so nothing can be decided by machine";
+    if (d->nexclude)
+        z = fl_arena_f(&j->arena, "%s on a host that the evidence names", id);
+    else if (strcmp(d->action->id, "cordon_and_restart") == 0)
+        z = fl_arena_f(&j->arena,
+                       where->nhosts ? "%s; the host is known by its address alone"
+                                     : "%s; the log does not say on which host",
+                       id);
+    else
+        z = fl_arena_f(&j->arena, "%s, %s", id,
+                       j->progress ? "after training had begun" : "before the first step");
+    return z ? z : id;
+}
+
 void fl_decide(struct fl_job *j, const struct fl_verdict *v, const struct fl_location *where,
                struct fl_decision *out)
 {
@@ -129,5 +156,5 @@ void fl_decide(struct fl_job *j, const struct fl_verdict *v, const struct fl_loc
     else if (j->timeline->nsaved && j->progress)
         out->resume_step = j->timeline->saved[0].step,
         out->checkpoint = j->timeline->saved[0].path[0] ? j->timeline->saved[0].path : NULL;
-    out->why = out->advice;
+    out->why = why_of(j, v, where, out);
 }

@@ -53,7 +53,7 @@ int fl_data_dir(char *out, size_t cap, fl_err *err)
 {
     static const char *const near[] = {".", "..", "../..", "../../..", "../share/faultline"};
     const char *named = getenv("FAULTLINE_DATA"), *self;
-    char dir[4300];
+    char dir[4300], *real;
     fl_arena a;
     bool found = false;
 
@@ -69,7 +69,9 @@ int fl_data_dir(char *out, size_t cap, fl_err *err)
     for (size_t i = 0; self && !found && i < sizeof(near) / sizeof(*near); i++) {
         ptrdiff_t slash = fl_str_rfind_c(fl_str_c(self), '/');
         snprintf(dir, sizeof(dir), "%.*s/%s", (int)(slash > 4096 ? 4096 : slash), self, near[i]);
-        found = has_rules(dir, out, cap);
+        real = realpath(dir, NULL);
+        found = real && has_rules(real, out, cap);
+        free(real);
     }
     fl_arena_dispose(&a);
     if (!found)

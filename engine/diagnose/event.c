@@ -54,11 +54,13 @@ static const char *expand(struct fl_job *j, const char *summary, const struct fl
         }
         memcpy(name, rest.p, (size_t)close);
         name[close] = 0;
+        s = fl_str_from(rest, (size_t)close + 1);
         if (group(caps, name).p)
             fl_text_escape_buf(fl_str_sub(fl_str_trim(group(caps, name)), 0, 300), &b);
+        else if (b.n > 1 && b.p[b.n - 1] == '(' && s.n && s.p[0] == ')')
+            fl_buf_cut(&b, b.n - 2), s = fl_str_from(s, 1); /* " (...)" goes with its content */
         else
             fl_buf_addc(&b, '?');
-        s = fl_str_from(rest, (size_t)close + 1);
     }
     z = b.bad ? summary : fl_arena_z(&j->arena, fl_buf_str(&b));
     fl_buf_dispose(&b);

@@ -109,7 +109,8 @@ static void put_action(fl_json *root, const struct fl_report *r)
     fl_json_put_z(o, "decision", r->action.decision);
     put_strings(o, "exclude_hosts", r->action.exclude_hosts, r->action.nexclude_hosts);
     fl_json_put_z(o, "why", r->action.why);
-    if (r->action.resume_step < 0 && r->action.skip_from < 0)
+    fl_json_put_z(o, "advice", r->action.advice);
+    if (r->action.resume_step < 0 && r->action.skip_from < 0 && !r->action.checkpoint)
         return;
     resume = fl_json_put_object(o, "resume");
     put_step(resume, "step", r->action.resume_step);

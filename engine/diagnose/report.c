@@ -51,7 +51,7 @@ static const char *time_text(struct builder *b, const struct fl_mark *m)
     if (m->clock == FL_CLOCK_BOOT)
         return NULL;
     if (m->clock == FL_CLOCK_LOCAL && !b->j->year)
-        t.kind = FL_TIME_YEARLESS;
+        return NULL; /* nobody said which year */
     fl_time_print(&t, text);
     return text[0] ? keep(b, fl_arena_z(&b->j->arena, fl_str_c(text))) : NULL;
 }
@@ -114,22 +114,28 @@ static void add_finding(struct builder *b, const struct fl_finding *f, const cha
         add_line(b, &f->proof[i]->at, f->proof[i]->text, role, f->cause, FL_S(""));
 }
 
+/* Each kind of line once, then the kinds' further lines: ten different proofs say more than ten
+ * copies of one. */
 static void winner_evidence(struct builder *b)
 {
     const struct fl_candidate_cause *w = b->v->winner;
+    bool timeline = w->finding && (!w->best || strcmp(b->v->decided_by, "timeline") == 0);
 
-    if (w->finding && (!w->best || strcmp(b->v->decided_by, "timeline") == 0))
+    if (timeline)
         add_finding(b, w->finding, "root");
-    if (w->best)
-        add_hits(b, w->best, PER_EVENT);
-    for (size_t i = 1; i < w->nevents; i++)
-        if (!w->events[i]->stale)
-            add_hits(b, w->events[i], 2);
-    if (w->finding)
+    for (size_t round = 1; round <= PER_EVENT; round++) {
+        for (size_t i = 0; i < w->nevents; i++)
+            if (!w->events[i]->stale && (round < 3 || i == 0))
+                add_hits(b, w->events[i], round);
+        if (round > 1)
+            continue;
+        for (size_t i = 0; i < b->j->nevents; i++)
+            if (b->j->events[i]->rule->role == FL_ROLE_CONFIRM &&
+                b->j->events[i]->cause == w->cause)
+                add_hits(b, b->j->events[i], 1);
+    }
+    if (w->finding && !timeline)
         add_finding(b, w->finding, "root");
-    for (size_t i = 0; i < b->j->nevents; i++)
-        if (b->j->events[i]->rule->role == FL_ROLE_CONFIRM && b->j->events[i]->cause == w->cause)
-            add_hits(b, b->j->events[i], 2);
     for (size_t i = 0; i < b->v->nranking; i++) {
         const struct fl_candidate_cause *c = b->v->ranking[i];
         if (c != w && c->best && c->by == w)
@@ -229,6 +235,14 @@ static void build_follow_on(struct builder *b, struct fl_report *r)
     r->nfollow_on = n;
 }
 
+static int by_confidence(const void *p, const void *q)
+{
+    double x = ((const struct fl_alternative *)p)->confidence,
+           y = ((const struct fl_alternative *)q)->confidence;
+
+    return x < y ? 1 : x > y ? -1 : 0;
+}
+
 static void build_alternatives(struct builder *b, struct fl_report *r)
 {
     struct fl_alternative *a;
@@ -251,6 +265,7 @@ static void build_alternatives(struct builder *b, struct fl_report *r)
                      : c->nreasons ? c->reasons[c->nreasons - 1]
                                    : "weaker evidence";
     }
+    qsort(a, n, sizeof(*a), by_confidence);
     r->alternatives = a;
     r->nalternatives = n;
 }
