@@ -326,15 +326,23 @@ static void conclude(struct fl_arbiter *a)
         v->decided_by = "none";
         v->winner = NULL;
         v->reasons[v->nreasons++] = "the log shows a failure, and no line that names its cause";
+    } else if (!a->j->progress && !fl_timeline_ended(a->j)) {
+        v->outcome = FL_OUTCOME_UNKNOWN;
+        v->confidence = 0.2;
+        v->decided_by = "none";
+        v->winner = NULL;
+        v->reasons[v->nreasons++] =
+            a->j->seq ? "the log shows neither training nor a failure" : "the log is empty";
     } else {
         v->outcome = FL_OUTCOME_HEALTHY;
-        v->confidence = fl_timeline_finished(a->j) ? 0.95 : a->j->progress ? 0.8 : 0.5;
+        v->confidence = fl_timeline_ended(a->j) ? 0.95 : fl_timeline_finished(a->j) ? 0.9 : 0.8;
         v->decided_by = "timeline";
         v->winner = NULL;
         v->reasons[v->nreasons++] =
-            fl_timeline_finished(a->j) ? "the job says that it finished, and nothing failed before"
-            : a->j->progress ? "training progressed to the end of the log, and nothing failed"
-                             : "nothing in the log speaks of a failure";
+            fl_timeline_ended(a->j) ? "the job says that it finished, and nothing failed before"
+            : fl_timeline_finished(a->j)
+                ? "the job reached its last step, and nothing failed"
+                : "training progressed to the end of the log, and nothing failed";
     }
 }
 
