@@ -11,3 +11,20 @@ if(TARGET diagnose)
   add_test(NAME rules.shipped COMMAND ${CMAKE_CURRENT_SOURCE_DIR}/rules/run.sh
     $<TARGET_FILE:diagnose> ${CMAKE_CURRENT_SOURCE_DIR}/cases)
 endif()
+
+# What goes wrong around the program: tests/fault/test_NAME.c.
+function(fl_fault name)
+  add_executable(fault_${name} fault/test_${name}.c)
+  get_property(external GLOBAL PROPERTY FL_EXTERNAL)
+  foreach(room base read match rules diagnose)
+    target_include_directories(fault_${name} PRIVATE ${CMAKE_BINARY_DIR}/include/${room})
+    target_sources(fault_${name} PRIVATE $<TARGET_OBJECTS:fl_${room}>)
+  endforeach()
+  target_include_directories(fault_${name} PRIVATE ${CMAKE_SOURCE_DIR}/engine/include)
+  target_compile_definitions(fault_${name} PRIVATE FL_SOURCE_DIR="${CMAKE_SOURCE_DIR}"
+    FL_TEST_DATA="${CMAKE_CURRENT_SOURCE_DIR}/data"
+    FL_TEST_CACHE="${CMAKE_CURRENT_BINARY_DIR}/pattern-cache")
+  target_link_libraries(fault_${name} PRIVATE fl_flags PkgConfig::CMOCKA ${external})
+  add_test(NAME fault.${name} COMMAND fault_${name})
+endfunction()
+fl_fault(alloc)

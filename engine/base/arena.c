@@ -40,14 +40,18 @@ void *fl_arena_alloc(fl_arena *a, size_t n)
     size_t size;
     void *out;
 
-    if (n > SIZE_MAX / 2)
+    if (n > SIZE_MAX / 2) {
+        a->failed = true;
         return NULL;
+    }
     n = (n + ALIGN - 1) / ALIGN * ALIGN;
     if (!a->page || n > a->cap - a->used) {
         size = n > PAGE ? n : PAGE;
         page = fl_malloc(sizeof(*page) + size);
-        if (!page)
+        if (!page) {
+            a->failed = true;
             return NULL;
+        }
         page->older = a->page;
         a->page = page;
         a->used = 0;

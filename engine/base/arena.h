@@ -13,6 +13,7 @@ typedef struct fl_arena {
     struct fl_arena_page *page;
     size_t used, cap; /* of the newest page */
     size_t total;     /* bytes asked for so far */
+    bool failed;      /* an allocation was refused; stays so until the arena is disposed of */
 } fl_arena;
 
 void fl_arena_init(fl_arena *a);

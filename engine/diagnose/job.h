@@ -97,6 +97,7 @@ struct fl_places {
     int32_t block_host[1024]; /* host of each block of per_node ranks, -1 unknown */
     bool tasks_are_ranks;
     bool over; /* a limit was reached */
+    bool failed; /* out of memory: a place is missing, and the answer with it */
 };
 
 void fl_places_init(struct fl_places *p);

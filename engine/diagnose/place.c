@@ -111,23 +111,25 @@ int32_t fl_places_host(struct fl_places *p, fl_arena *a, fl_str name)
         p->over = true;
         return fl_map_get(&p->host_of, name, &at) ? (int32_t)at : -1;
     }
-    if (fl_map_intern(&p->host_of, name, (uint32_t)p->nhosts, &at, &added))
-        return -1;
-    if (!added)
+    if (fl_map_get(&p->host_of, name, &at))
         return (int32_t)at;
     if (fl_grow((void **)&p->hosts, &p->hosts_cap, p->nhosts + 1, sizeof(*p->hosts)))
-        return -1;
+        goto nomem;
     p->hosts[p->nhosts] =
         (struct fl_host){.name = fl_arena_str(a, name), .same_as = -1, .address = is_address(name)};
-    if (!p->hosts[p->nhosts].name.p)
-        return -1;
+    if (!p->hosts[p->nhosts].name.p || fl_map_set(&p->host_of, name, (uint32_t)p->nhosts))
+        goto nomem;
     label = first_label(name);
     if (!p->hosts[p->nhosts].address && label.n < name.n) {
-        if (fl_map_intern(&p->host_of, label, (uint32_t)p->nhosts, &other, &added) == FL_OK &&
-            !added)
+        if (fl_map_intern(&p->host_of, label, (uint32_t)p->nhosts, &other, &added))
+            p->failed = true;
+        else if (!added)
             p->hosts[p->nhosts].same_as = (int32_t)other;
     }
     return (int32_t)p->nhosts++;
+nomem:
+    p->failed = true;
+    return -1;
 }
 
 int32_t fl_places_real_host(const struct fl_places *p, int32_t host)
@@ -149,12 +151,16 @@ struct fl_rank *fl_places_rank(struct fl_places *p, int32_t rank, bool add)
                    ? &p->ranks[at]
                    : NULL;
     if (fl_map_intern(&p->rank_of, fl_str_n((const char *)&rank, sizeof(rank)), (uint32_t)p->nranks,
-                      &at, &added))
+                      &at, &added)) {
+        p->failed = true;
         return NULL;
+    }
     if (!added)
         return at < p->nranks ? &p->ranks[at] : NULL;
-    if (fl_grow((void **)&p->ranks, &p->ranks_cap, p->nranks + 1, sizeof(*p->ranks)))
+    if (fl_grow((void **)&p->ranks, &p->ranks_cap, p->nranks + 1, sizeof(*p->ranks))) {
+        p->failed = true;
         return NULL;
+    }
     p->ranks[p->nranks] = (struct fl_rank){.rank = rank,
                                            .host = -1,
                                            .local_rank = -1,
@@ -225,8 +231,9 @@ static void learn_gpu(struct fl_job *j, int32_t host, fl_str gpu, int32_t index)
     char key[48];
     fl_str norm = fl_gpu_normal(&j->arena, gpu);
 
-    fl_map_set(&j->places.gpu_of, host_key(key, host, norm), (uint32_t)index);
-    fl_map_set(&j->places.gpu_of, host_key(key, -1, norm), (uint32_t)index);
+    if (fl_map_set(&j->places.gpu_of, host_key(key, host, norm), (uint32_t)index) ||
+        fl_map_set(&j->places.gpu_of, host_key(key, -1, norm), (uint32_t)index))
+        j->failed = FL_ENOMEM;
 }
 
 int32_t fl_places_gpu_index(const struct fl_places *p, int32_t host, fl_str gpu)
@@ -248,8 +255,9 @@ static void learn_local(struct fl_job *j, int32_t host, int64_t local, int32_t r
     char key[48], number[24];
     int n = snprintf(number, sizeof(number), "%lld", (long long)local);
 
-    fl_map_set(&j->places.local_of, host_key(key, host, fl_str_n(number, (size_t)n)),
-               (uint32_t)rank);
+    if (fl_map_set(&j->places.local_of, host_key(key, host, fl_str_n(number, (size_t)n)),
+                   (uint32_t)rank))
+        j->failed = FL_ENOMEM;
 }
 
 static void learn_pid(struct fl_job *j, const struct fl_mark *m, int64_t pid, int32_t rank)
@@ -257,11 +265,11 @@ static void learn_pid(struct fl_job *j, const struct fl_mark *m, int64_t pid, in
     char key[48], number[24];
     int n = snprintf(number, sizeof(number), "%lld", (long long)pid);
 
-    if (pid > 0)
-        fl_map_set(&j->places.pid_of,
-                   host_key(key, m->host >= 0 ? m->host : -2 - (int32_t)m->file,
-                            fl_str_n(number, (size_t)n)),
-                   (uint32_t)rank);
+    if (pid > 0 && fl_map_set(&j->places.pid_of,
+                              host_key(key, m->host >= 0 ? m->host : -2 - (int32_t)m->file,
+                                       fl_str_n(number, (size_t)n)),
+                              (uint32_t)rank))
+        j->failed = FL_ENOMEM;
 }
 
 static void learn_world(struct fl_job *j, int64_t n, bool sure)
