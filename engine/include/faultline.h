@@ -203,7 +203,8 @@ struct fl_diagnose_opts {
         .since_us = INT64_MIN, .until_us = INT64_MAX                                               \
     }
 
-/* FL_ERROR_INPUT when a named input cannot be read. Memory does not grow with the input. */
+/* FL_ERROR_INPUT when a named input cannot be opened, FL_ERROR_IO when its first read fails; later
+ * faults end that input with a note. Memory does not grow with the input. */
 int fl_diagnose(const fl_engine *e, const struct fl_diagnose_opts *opts, fl_diagnosis **out,
                 fl_err *err);
 void fl_diagnosis_free(fl_diagnosis *d);
