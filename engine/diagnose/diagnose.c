@@ -113,9 +113,10 @@ const struct fl_report *fl_diagnosis_report(const fl_diagnosis *d)
     return &d->report;
 }
 
-void fl_diagnosis_rules(const fl_diagnosis *d, void (*seen)(void *ctx, const struct fl_rule *r),
-                        void *ctx)
+void fl_diagnosis_rules(const fl_diagnosis *d, bool lasting,
+                        void (*seen)(void *ctx, const struct fl_rule *r), void *ctx)
 {
     for (size_t i = 0; i < d->job.nevents; i++)
-        seen(ctx, d->job.events[i]->rule);
+        if (!lasting || !d->job.events[i]->survived)
+            seen(ctx, d->job.events[i]->rule);
 }

@@ -23,8 +23,9 @@ static inline uint32_t fl_engine_pattern_id(const struct fl_engine *e, uint32_t 
     return e->pattern_ids[pattern];
 }
 
-/* Calls `seen` for each rule that took a line of the log. For tests of rules. */
-void fl_diagnosis_rules(const fl_diagnosis *d, void (*seen)(void *ctx, const struct fl_rule *r),
-                        void *ctx);
+/* Calls `seen` for each rule that took a line of the log; with `lasting`, not for those that
+ * training got over. For tests of rules. */
+void fl_diagnosis_rules(const fl_diagnosis *d, bool lasting,
+                        void (*seen)(void *ctx, const struct fl_rule *r), void *ctx);
 
 #endif

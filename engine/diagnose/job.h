@@ -96,7 +96,7 @@ struct fl_places {
     int32_t world_size, nodes, per_node, max_task, max_rank;
     int32_t block_host[1024]; /* host of each block of per_node ranks, -1 unknown */
     bool tasks_are_ranks;
-    bool over; /* a limit was reached */
+    bool over;   /* a limit was reached */
     bool failed; /* out of memory: a place is missing, and the answer with it */
 };
 

@@ -90,7 +90,7 @@ static int run_example(struct tester *t, fl_str text, struct seen *s, fl_err *er
     if (!r)
         r = fl_diagnose(t->e, &opts, &d, err);
     if (!r)
-        fl_diagnosis_rules(d, note_rule, s);
+        fl_diagnosis_rules(d, false, note_rule, s);
     fl_diagnosis_free(d);
     return r;
 }
@@ -186,7 +186,7 @@ static int test_quiet(struct tester *t, const char *dir, fl_err *err)
         if (!r) {
             const struct fl_report *rep = fl_diagnosis_report(d);
             t->out->quiet_logs++;
-            fl_diagnosis_rules(d, quiet_rule, &q);
+            fl_diagnosis_rules(d, true, quiet_rule, &q);
             if (strcmp(rep->outcome, "healthy") != 0)
                 tell(t, "%s/%s: a healthy log is called %s", dir, names[i], rep->cause.id);
         }

@@ -67,7 +67,7 @@ static bool row_is_right(const fl_engine *e, const char *dir, const char *file, 
     snprintf(path, sizeof(path), "%s/line", dir);
     d = job_run(e, path);
     r = fl_diagnosis_report(d);
-    fl_diagnosis_rules(d, rule_seen, &l);
+    fl_diagnosis_rules(d, false, rule_seen, &l);
     ok = confirm ? l.confirms : one_of(l.causes, r->cause.id);
     if (!ok)
         print_message("%s: %s (%s), not %.*s%s: %.*s\n", file, r->cause.id,
