@@ -30,3 +30,8 @@ endfunction()
 fl_fault(alloc)
 fl_fault(io)
 target_link_options(fault_io PRIVATE -Wl,--wrap=read)
+if(TARGET diagnose)
+  add_test(NAME fault.cli COMMAND ${CMAKE_CURRENT_SOURCE_DIR}/fault/cli.sh $<TARGET_FILE:diagnose>)
+  set_tests_properties(fault.cli PROPERTIES ENVIRONMENT
+    "FL_CLI_CACHE=${CMAKE_CURRENT_BINARY_DIR}/cli-cache")
+endif()
