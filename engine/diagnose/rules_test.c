@@ -6,6 +6,9 @@
  * a line of it; a near-miss passes when its rule took none. Advice and benign rules take no line,
  * they refuse it to others: their hits pass when no root or symptom rule takes it.
  *
+ * Each pattern is also looked for where the block scan might lose it (fl_match_verify()): a rule
+ * that works alone must not be lost beside others.
+ *
  * Stable rules must be silent on the healthy logs: there a root rule at `stable` that takes a line
  * which training did not get over is a failure.
  */
@@ -144,6 +147,31 @@ static int test_rule(struct tester *t, const struct fl_rule *r, fl_err *err)
     return FL_OK;
 }
 
+/* Does the scan find the rule's patterns on its hits, wherever PCRE2 does? */
+static int test_scan(struct tester *t, const struct fl_rule *r, fl_match_scratch *s, fl_err *err)
+{
+    fl_buf lost;
+    int rc = 0;
+
+    fl_buf_init(&lost, 1 << 20);
+    for (uint32_t k = 0; rc >= 0 && k < r->npatterns; k++) {
+        int missing = 0;
+        fl_buf_clear(&lost);
+        for (size_t i = 0; rc >= 0 && i < r->nhits; i++) {
+            fl_str rest = r->hits[i];
+            for (; rc >= 0 && rest.n; missing += rc > 0 ? rc : 0)
+                rc = fl_match_verify(t->e->matcher, s, r->pattern + k, fl_str_cut(&rest, '\n'),
+                                     missing ? NULL : &lost, err);
+        }
+        if (missing)
+            tell(t, "%s: '%s': %s loses this pattern where PCRE2 finds it, as in: %.*s",
+                 t->e->rules->patterns[r->pattern + k].where, r->id,
+                 fl_matcher_engine(t->e->matcher), FL_FMT(fl_str_sub(fl_buf_str(&lost), 0, 400)));
+    }
+    fl_buf_dispose(&lost);
+    return rc < 0 ? rc : FL_OK;
+}
+
 static void lint_line(void *ctx, const char *text)
 {
     tell(ctx, "%s", text);
@@ -203,6 +231,7 @@ int fl_rules_test(const fl_engine *e, const char *id, const char *quiet_dir,
     struct fl_rules_result result = {0};
     struct tester t = {.e = e, .tell = tell_fn, .ctx = ctx, .out = &result};
     const struct fl_rule *one = id ? fl_ruleset_rule(e->rules, fl_str_c(id)) : NULL;
+    fl_match_scratch *scratch = NULL;
     int r = FL_OK, fd;
 
     if (id && !one)
@@ -216,13 +245,18 @@ int fl_rules_test(const fl_engine *e, const char *id, const char *quiet_dir,
         r = fl_ruleset_lint(e->rules, lint_line, &t, err);
         r = r > 0 ? FL_OK : r;
     }
+    if (!r)
+        r = fl_match_scratch_new(e->matcher, &scratch, err);
     for (size_t i = 0; !r && i < e->rules->nrules; i++) {
         const struct fl_rule *rule = &e->rules->rules[i];
         if (rule->maturity != FL_RETIRED && rule->maturity != FL_DRAFT && (!one || rule == one))
             r = test_rule(&t, rule, err);
+        if (!r && (!one || rule == one))
+            r = test_scan(&t, rule, scratch, err);
     }
     if (!r && !one && quiet_dir)
         r = test_quiet(&t, quiet_dir, err);
+    fl_match_scratch_free(scratch);
     unlink(t.path);
     if (!r)
         *out = result;

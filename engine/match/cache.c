@@ -3,7 +3,7 @@
  *
  * Building the database for all rules takes seconds, reading it takes milliseconds, and a job that
  * has failed is diagnosed by a fresh process each time. The file's name is a hash of all that went
- * in (expressions, flags, library version, processor features), so an upgraded library or an edited
+ * in (expressions, flags, library version), so an upgraded library or an edited
  * rule simply asks for another file. The file is believed only as far as its checksum: magic,
  * format, key, length and a 128-bit hash of the payload stand in front, all are checked, and a file
  * that other users could have written is not read at all, because the library trusts the bytes it

@@ -13,6 +13,7 @@
  * fl_match_limited().
  */
 #include "base/arena.h"
+#include "base/buf.h"
 #include "base/err.h"
 
 struct fl_pattern {
@@ -83,6 +84,16 @@ uint64_t fl_match_limited(const fl_match_scratch *s); /* matches given up at a l
 /* Memory ran out inside a confirmation, which then said "no match": the answers of this scratch are
  * not to be relied on. The next fl_match_block() fails with FL_ENOMEM. */
 bool fl_match_out_of_memory(const fl_match_scratch *s);
+
+/*
+ * Tests the promise that candidates are never missing: puts `line` (one line) behind fifty
+ * prefixes, between other lines and with stretched words, and returns how many of those that
+ * pattern `index` matches, by PCRE2 and wherever the match begins, fl_match_block() does not name.
+ * The first of them is appended to `lost`, which may be NULL. 0 also when `line` does not match at
+ * all. Errors as of fl_match_block(), whose candidates are overwritten.
+ */
+int fl_match_verify(const fl_matcher *m, fl_match_scratch *s, uint32_t index, fl_str line,
+                    fl_buf *lost, fl_err *err);
 
 /* One expression by itself (rule conditions, tests, user's grep). */
 typedef struct fl_regex fl_regex;
