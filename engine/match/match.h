@@ -90,7 +90,8 @@ bool fl_match_out_of_memory(const fl_match_scratch *s);
  * prefixes, between other lines and with stretched words, and returns how many of those that
  * pattern `index` matches, by PCRE2 and wherever the match begins, fl_match_block() does not name.
  * The first of them is appended to `lost`, which may be NULL. 0 also when `line` does not match at
- * all. Errors as of fl_match_block(), whose candidates are overwritten.
+ * all, and always where PCRE2 is the block engine. Errors as of fl_match_block(), whose candidates
+ * are overwritten.
  */
 int fl_match_verify(const fl_matcher *m, fl_match_scratch *s, uint32_t index, fl_str line,
                     fl_buf *lost, fl_err *err);
