@@ -50,6 +50,9 @@ struct fl_verdict {
 /* Everything is allocated in the job's arena. 0 or FL_ENOMEM. */
 int fl_arbitrate(struct fl_job *j, struct fl_verdict *out, fl_err *err);
 
+/* stepback.c: steps came after this line, so that it cannot have ended the job. */
+bool fl_survived_at(const struct fl_job *j, const struct fl_mark *m);
+
 /* locate.c: the culprit's place. */
 #define FL_PLACES 8
 struct fl_location {

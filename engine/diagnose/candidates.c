@@ -135,6 +135,16 @@ static bool plain_exit(const struct fl_candidate_cause *c)
 
 /* Something failed by itself, so that the silence before it needs no other name. What schedulers
  * and waiting ranks print at the end of a hang does not count. */
+/* An operator or the scheduler had spoken before this candidate's first line. */
+static bool after_an_act(const struct fl_arbiter *a, const struct fl_candidate_cause *c)
+{
+    for (size_t i = 0; i < a->n; i++)
+        if (fl_arbiter_cause(a, &a->c[i])->bystander && a->c[i].best && !a->c[i].best->survived &&
+            a->c[i].first.seq <= c->first.seq)
+            return true;
+    return false;
+}
+
 static bool other_failure(const struct fl_arbiter *a)
 {
     const struct fl_timeline *t = a->j->timeline;
@@ -144,7 +154,8 @@ static bool other_failure(const struct fl_arbiter *a)
         const struct fl_cause *k = fl_arbiter_cause(a, c);
         bool torn =
             a->j->teardown[c->attempt].line && c->first.seq >= a->j->teardown[c->attempt].seq;
-        bool own_end = strcmp(k->id, "unknown") == 0 && (!torn || plain_exit(c));
+        bool own_end =
+            strcmp(k->id, "unknown") == 0 && (!torn || plain_exit(c)) && !after_an_act(a, c);
         if (!c->best || c->best->survived || c->best->stale || k->bystander || k->last_resort ||
             c->first.seq < t->last_progress.seq)
             continue;

@@ -52,8 +52,11 @@ static void complete_time(struct fl_job *j, const struct fl_file_state *f, const
 
     switch (t->kind) {
     case FL_TIME_WALL:
-        m->t = t->us;
-        m->clock = t->zoned ? FL_CLOCK_UTC : FL_CLOCK_LOCAL;
+        /* What the wall clock showed: logs without a zone beside it show the same one. */
+        m->t = t->us + (t->zoned ? t->zone_min * 60 * US : 0);
+        m->clock = FL_CLOCK_LOCAL;
+        m->zoned = t->zoned;
+        m->zone_min = t->zone_min;
         j->base_date = t->us - ((t->us % DAY) + DAY) % DAY;
         if (!j->year) {
             int64_t days = t->us / DAY;
@@ -162,8 +165,10 @@ static struct fl_writer *mark_line(struct fl_job *j, const struct fl_block *b,
         m->host = fl_places_host(&j->places, &j->arena, p->host);
     if (m->host >= 0 && p->host.n) {
         j->places.hosts[m->host].lines++;
-        if (p->origin == FL_FROM_NCCL)
+        if (p->origin == FL_FROM_NCCL) {
             fl_places_file_host(j, b->file, m->host);
+            fl_places_node_host(j, m, m->host);
+        }
     } else
         m->host = f->host;
     if (m->rank < 0 && p->task < 0)
@@ -217,6 +222,8 @@ static void count_rank(struct fl_job *j, int32_t rank, uint32_t file, uint64_t n
     }
     if (r->host < 0 && m && m->host >= 0)
         r->host = m->host;
+    if (r->local_rank < 0 && m && m->local_rank >= 0)
+        r->local_rank = m->local_rank;
 }
 
 /* The last line of each rank in this block: its text, and its time when it was not read in full. */
@@ -342,6 +349,17 @@ static void follow_signs(struct fl_job *j, uint32_t signs, fl_str line, fl_str m
             fl_timeline_sign(j, k, message, line, m);
 }
 
+/* Slurm puts no time in front of its last word but inside: "CANCELLED AT 2025-01-11T11:04:25 DUE
+ * TO". */
+static void time_inside(fl_str line, struct fl_time *out)
+{
+    ptrdiff_t at = fl_str_find(line, FL_S(" CANCELLED AT "));
+    struct fl_time t;
+
+    if (at >= 0 && fl_time_parse(fl_str_from(line, (size_t)at + 14), &t) && t.kind == FL_TIME_WALL)
+        *out = t;
+}
+
 /* torchrun's --tee writes "[rank5]:" for the local rank when the role is called rank; the program's
  * own "[rank77]:" behind it gives that away, for the whole file. */
 static void sort_out_ranks(struct fl_job *j, uint32_t file, fl_str line, struct fl_prefix *p)
@@ -383,6 +401,8 @@ static void read_line(struct fl_job *j, const struct fl_block *b, const struct f
     uint32_t tb = 0;
 
     fl_prefix_parse(line, &p);
+    if (p.time.kind == FL_TIME_NONE)
+        time_inside(line, &p.time);
     sort_out_ranks(j, b->file, line, &p);
     message = fl_str_from(line, p.message);
     w = mark_line(j, b, &p, number, &m);

@@ -39,7 +39,7 @@
 #define FL_T_NONE INT64_MIN
 
 /* Which clock a time was read from. Times of one clock compare; others do not. */
-enum fl_clock { FL_CLOCK_NONE, FL_CLOCK_LOCAL, FL_CLOCK_UTC, FL_CLOCK_BOOT };
+enum fl_clock { FL_CLOCK_NONE, FL_CLOCK_LOCAL, FL_CLOCK_BOOT };
 
 /* Where and when a line stands, and who printed it. */
 struct fl_mark {
@@ -53,6 +53,8 @@ struct fl_mark {
     uint32_t progress; /* metric points of the job before this line */
     uint16_t attempt;
     uint8_t clock, severity, origin;
+    bool zoned; /* the log gave a zone: t is its wall time, zone_min minutes east of UTC */
+    int16_t zone_min;
     bool own_time;
 };
 
@@ -92,6 +94,7 @@ struct fl_places {
     fl_map rank_of;  /* 4 bytes of the number -> index in ranks */
     fl_map local_of; /* host, local rank -> rank number */
     fl_map pid_of;   /* host or file, pid -> rank number */
+    fl_map node_of;  /* file, node number or task -> host, while one host alone was seen for it */
     fl_map gpu_of;   /* host, bus:device -> GPU index */
     int32_t world_size, nodes, per_node, max_task, max_rank;
     int32_t block_host[1024]; /* host of each block of per_node ranks, -1 unknown */
@@ -109,6 +112,8 @@ struct fl_rank *fl_places_rank(struct fl_places *p, int32_t rank, bool add);
 /* Learns from one line that a topology sign matched. */
 struct fl_job;
 void fl_places_learn(struct fl_job *j, const struct fl_mark *m, fl_str message);
+/* Lines of this node number (or task) come from `host`. */
+void fl_places_node_host(struct fl_job *j, const struct fl_mark *m, int32_t host);
 /* A frame inside `file` names `host`. */
 void fl_places_file_host(struct fl_job *j, uint32_t file, int32_t host);
 /* At the end: decides what task numbers mean, joins hosts that are one, fills ranks' hosts. */

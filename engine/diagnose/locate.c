@@ -26,6 +26,41 @@ struct places {
     size_t n, all; /* kept; distinct in all */
 };
 
+static bool name_char(char c)
+{
+    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '-' ||
+           c == '_' || c == '.';
+}
+
+/* The one host of the job that the line names: by a name that is known from elsewhere, or behind
+ * the word "node", as schedulers write it. */
+static int32_t host_in_text(const struct fl_job *j, fl_str s)
+{
+    int32_t found = -1, behind = -1;
+    bool node = false;
+
+    for (size_t i = 0, n; i < s.n; i += n + 1) {
+        fl_str word;
+        uint32_t at;
+        for (n = 0; i + n < s.n && name_char(s.p[i + n]); n++)
+            ;
+        word = fl_str_sub(s, i, n);
+        while (word.n && (word.p[word.n - 1] == '.' || word.p[word.n - 1] == '-'))
+            word.n--;
+        if (word.n > 2 && fl_map_get(&j->places.host_of, word, &at)) {
+            int32_t h = fl_places_real_host(&j->places, (int32_t)at);
+            if (found >= 0 && h >= 0 && h != found)
+                return -1;
+            if (h >= 0)
+                found = h;
+            if (node)
+                behind = h;
+        }
+        node = fl_str_ieq(word, FL_S("node")) || fl_str_ieq(word, FL_S("nodes"));
+    }
+    return behind >= 0 ? behind : found;
+}
+
 static struct place place_of(const struct fl_job *j, const struct fl_hit *h)
 {
     struct place p = {h->rank, fl_places_real_host(&j->places, h->host), h->gpu_index, h->gpu};
@@ -40,6 +75,8 @@ static struct place place_of(const struct fl_job *j, const struct fl_hit *h)
     }
     if (p.host < 0 && h->self)
         p.host = fl_places_host_of(j, &h->mark);
+    if (p.host < 0 && p.rank < 0 && h->self && h->text)
+        p.host = host_in_text(j, fl_str_c(h->text));
     if (p.host < 0 && (h->self || p.gpu.n))
         p.host = fl_places_only_host(&j->places);
     if (p.rank < 0 && p.gpu.n)
@@ -94,11 +131,19 @@ static bool clearly_later(const struct fl_job *j, const struct fl_hit *a, const 
     return timed_alike(a, b) && b->begin > a->begin + US / 5;
 }
 
-/* A kernel's line that names a card: where one is, it says where the fault is, whatever the ranks
- * print of it. */
-static bool by_kernel(const struct fl_hit *h)
+/* An earlier event of the same kind that training got over is not this failure's. */
+static bool of_this_failure(const struct fl_job *j, const struct fl_event *e,
+                            const struct fl_hit *h)
 {
-    return h->mark.origin == FL_FROM_KERNEL && h->gpu.n > 0;
+    return e->survived || !fl_survived_at(j, &h->mark) || fl_survived_at(j, &e->last);
+}
+
+/* A kernel's line that names a card or stands in one host's log: where one is, it says where the
+ * fault is, whatever the ranks print of it. */
+static bool by_kernel(const struct fl_job *j, const struct fl_hit *h)
+{
+    return h->mark.origin == FL_FROM_KERNEL &&
+           (h->gpu.n > 0 || fl_places_real_host(&j->places, h->host) >= 0);
 }
 
 /* The hit that is clearly first among all of the cause's, or NULL. */
@@ -112,7 +157,8 @@ static const struct fl_hit *first_hit(const struct fl_job *j, const struct fl_ca
         if (c->events[e]->rule->role != c->best->rule->role)
             continue;
         for (size_t i = 0; i < c->events[e]->nhits; i++)
-            if ((!kernel || by_kernel(&c->events[e]->hits[i])) &&
+            if ((!kernel || by_kernel(j, &c->events[e]->hits[i])) &&
+                of_this_failure(j, c->events[e], &c->events[e]->hits[i]) &&
                 (!first || earlier(&c->events[e]->hits[i], first)))
                 first = &c->events[e]->hits[i];
     }
@@ -124,7 +170,7 @@ static const struct fl_hit *first_hit(const struct fl_job *j, const struct fl_ca
             struct place p = place_of(j, h), q = place_of(j, first);
             bool kin = p.host == q.host && (p.rank < 0 || q.rank < 0 || p.rank == q.rank) &&
                        (!p.gpu.n || !q.gpu.n);
-            if (kernel && !by_kernel(h))
+            if ((kernel && !by_kernel(j, h)) || !of_this_failure(j, c->events[e], h))
                 continue;
             if (h != first && !same_place(&p, &q) && !kin && !clearly_later(j, first, h, few))
                 return NULL;
@@ -226,10 +272,26 @@ static bool missing_rank_cause(const char *id)
            !strcmp(id, "fw.hang") || !strcmp(id, "fw.desync");
 }
 
+/* An address beside names is most likely one of them. */
+static void drop_addresses(const struct fl_job *j, struct places *ps)
+{
+    size_t to = 0, named = 0;
+
+    for (size_t i = 0; i < ps->n; i++)
+        named += ps->v[i].host >= 0 && !j->places.hosts[ps->v[i].host].address;
+    if (!named || named == ps->n)
+        return;
+    for (size_t i = 0; i < ps->n; i++)
+        if (ps->v[i].host < 0 || !j->places.hosts[ps->v[i].host].address)
+            ps->v[to++] = ps->v[i];
+    ps->all -= ps->n - to;
+    ps->n = to;
+}
+
 struct spread {
     int32_t ranks[FL_PLACES], hosts[FL_PLACES];
     size_t nranks, nhosts;
-    bool many; /* more than fit */
+    bool many, many_hosts; /* more than fit */
 };
 
 static struct spread spread_of(const struct places *ps)
@@ -241,6 +303,7 @@ static struct spread spread_of(const struct places *ps)
         put_number(s.ranks, &s.nranks, ps->v[i].rank);
         put_number(s.hosts, &s.nhosts, ps->v[i].host);
         s.many |= r == FL_PLACES || h == FL_PLACES;
+        s.many_hosts |= h == FL_PLACES;
     }
     return s;
 }
@@ -287,7 +350,7 @@ static void rank_of_card(const struct fl_job *j, struct place *p)
 /* Everybody says it: no place, unless all are on one host of several. */
 static void one_host(const struct fl_job *j, const struct spread *s, struct fl_location *out)
 {
-    if (s->nhosts == 1 && !s->many && j->places.nhosts > 1 && s->nranks > 0) {
+    if (s->nhosts == 1 && !s->many_hosts && j->places.nhosts > 1 && s->nranks > 0) {
         out->hosts[0] = s->hosts[0];
         out->nhosts = 1;
     }
@@ -303,7 +366,7 @@ static void gather(const struct fl_job *j, const struct fl_candidate_cause *c, b
             (ps->n && ev->rule->strength + 25 < c->best->rule->strength))
             continue;
         for (size_t i = 0; i < ev->nhits; i++)
-            if (!kernel || by_kernel(&ev->hits[i]))
+            if ((!kernel || by_kernel(j, &ev->hits[i])) && of_this_failure(j, ev, &ev->hits[i]))
                 add_place(ps, place_of(j, &ev->hits[i]));
     }
 }
@@ -331,6 +394,28 @@ static void rank_of_follower(const struct fl_job *j, const struct fl_verdict *v,
     p->rank = found;
 }
 
+/* The one rank that ended by itself while the launcher ended the others. */
+static void rank_of_launcher(const struct fl_job *j, struct place *p)
+{
+    int32_t found = -1;
+    size_t told = 0;
+
+    for (size_t i = 0; i < j->places.nranks; i++) {
+        const struct fl_rank *r = &j->places.ranks[i];
+        if (!r->exited)
+            continue;
+        told++;
+        if (r->exit_code == 0 || r->exit_code == -15 || r->exit_code == 143 || r->exit_code == -9 ||
+            r->exit_code == 137)
+            continue;
+        if (found >= 0)
+            return;
+        found = r->rank;
+    }
+    if (p->rank < 0 && found >= 0 && told)
+        p->rank = found;
+}
+
 static void name_places(const struct fl_job *j, const struct fl_verdict *v,
                         const struct fl_candidate_cause *c, struct fl_location *out)
 {
@@ -341,12 +426,18 @@ static void name_places(const struct fl_job *j, const struct fl_verdict *v,
     bool kernel;
 
     gather(j, c, false, &all);
+    drop_addresses(j, &all);
     gather(j, c, true, &ps);
     kernel = ps.n > 0;
     if (!kernel)
         ps = all;
-    if (ps.n == 0)
+    if (ps.n == 0) {
+        struct place p = {-1, -1, -1, {NULL, 0}};
+        rank_of_launcher(j, &p);
+        if (p.rank >= 0)
+            put_place(j, &p, card, out);
         return;
+    }
     s = spread_of(&ps);
     first = first_hit(j, c, ps.all, kernel);
     if (!s.many && s.nranks <= 1 && s.nhosts <= 1) {
@@ -354,6 +445,8 @@ static void name_places(const struct fl_job *j, const struct fl_verdict *v,
         complete(&all, &p);
         rank_of_card(j, &p);
         rank_of_follower(j, v, &p);
+        if (!kernel)
+            rank_of_launcher(j, &p);
         put_place(j, &p, card, out);
         for (size_t i = 1; i < ps.n && ps.n <= 2; i++)
             put_place(j, &ps.v[i], card, out);
@@ -362,6 +455,8 @@ static void name_places(const struct fl_job *j, const struct fl_verdict *v,
         complete(&all, &p);
         rank_of_card(j, &p);
         rank_of_follower(j, v, &p);
+        if (!kernel)
+            rank_of_launcher(j, &p);
         put_place(j, &p, card, out);
     } else if (!s.many && s.nranks <= 2 && s.nhosts <= 2 &&
                (s.nranks < j->places.nranks || s.nranks < 2)) {

@@ -26,6 +26,7 @@ void fl_places_init(struct fl_places *p)
     fl_map_init(&p->local_of);
     fl_map_init(&p->pid_of);
     fl_map_init(&p->gpu_of);
+    fl_map_init(&p->node_of);
 }
 
 void fl_places_dispose(struct fl_places *p)
@@ -39,6 +40,7 @@ void fl_places_dispose(struct fl_places *p)
     fl_map_dispose(&p->local_of);
     fl_map_dispose(&p->pid_of);
     fl_map_dispose(&p->gpu_of);
+    fl_map_dispose(&p->node_of);
 }
 
 static bool is_address(fl_str s)
@@ -250,6 +252,41 @@ int32_t fl_places_gpu_index(const struct fl_places *p, int32_t host, fl_str gpu)
 
 /* ---- learning ---- */
 
+static fl_str node_key(char key[48], const struct fl_mark *m)
+{
+    int n = snprintf(key, 48, "%u/%d/%d", m->file, m->node_rank, m->node_rank < 0 ? m->task : -1);
+
+    return fl_str_n(key, (size_t)n);
+}
+
+void fl_places_node_host(struct fl_job *j, const struct fl_mark *m, int32_t host)
+{
+    char key[48];
+    uint32_t at;
+    fl_str k = node_key(key, m);
+
+    if (host < 0 || (m->node_rank < 0 && m->task < 0))
+        return;
+    if (fl_map_intern(&j->places.node_of, k, (uint32_t)host, &at, NULL)) {
+        j->failed = FL_ENOMEM;
+        return;
+    }
+    if (at != UINT32_MAX &&
+        fl_places_real_host(&j->places, (int32_t)at) != fl_places_real_host(&j->places, host))
+        fl_map_set(&j->places.node_of, k, UINT32_MAX);
+}
+
+static int32_t host_of_node(const struct fl_places *p, const struct fl_mark *m)
+{
+    char key[48];
+    uint32_t at;
+
+    if (!m->line || (m->node_rank < 0 && m->task < 0) ||
+        !fl_map_get(&p->node_of, node_key(key, m), &at) || at == UINT32_MAX)
+        return -1;
+    return fl_places_real_host(p, (int32_t)at);
+}
+
 static void learn_local(struct fl_job *j, int32_t host, int64_t local, int32_t rank)
 {
     char key[48], number[24];
@@ -307,6 +344,8 @@ static void learn_rank(struct fl_job *j, const struct fl_fact *f, const struct f
             learn_gpu(j, host, f->gpu, (int32_t)f->gpu_index);
     }
     learn_pid(j, m, f->pid >= 0 ? f->pid : m->pid, r->rank);
+    if (f->host.n && host >= 0 && f->exit_code != INT32_MIN)
+        fl_places_node_host(j, m, host);
     if (f->exit_code != INT32_MIN) {
         r->exited = true;
         r->exit_code = f->exit_code;
@@ -416,18 +455,28 @@ static bool names_machine(fl_str name)
     return false;
 }
 
-static size_t files_of_hosts(const struct fl_job *j)
+static size_t letters(fl_str s)
 {
     size_t n = 0;
 
-    for (size_t i = 0; i < j->nfiles; i++) {
-        const struct fl_file_state *f = &j->files[i];
-        bool seen = false;
-        for (size_t k = 0; k < i && !seen; k++)
-            seen = j->files[k].host == f->host;
-        n += f->host >= 0 && !seen && !f->kernel;
-    }
+    while (n < s.n && !(s.p[n] >= '0' && s.p[n] <= '9'))
+        n++;
     return n;
+}
+
+/* Other files named after hosts of the same make: "cn-214", "cn-215". */
+static bool named_alike(const struct fl_job *j, int32_t host)
+{
+    fl_str name = j->places.hosts[host].name;
+
+    for (size_t i = 0; i < j->nfiles; i++) {
+        int32_t h = j->files[i].host;
+        fl_str other = h >= 0 ? j->places.hosts[h].name : FL_S("");
+        if (h >= 0 && h != host && letters(other) == letters(name) &&
+            memcmp(other.p, name.p, letters(name)) == 0)
+            return true;
+    }
+    return false;
 }
 
 /* "node-07.log" whose lines all come from ml-h100-0150: one host under two names. A name that
@@ -435,17 +484,32 @@ static size_t files_of_hosts(const struct fl_job *j)
 static void settle_file_hosts(struct fl_job *j)
 {
     struct fl_places *p = &j->places;
-    size_t alike = files_of_hosts(j);
 
     for (size_t i = 0; i < j->nfiles; i++) {
         const struct fl_file_state *f = &j->files[i];
         if (f->host < 0 || p->hosts[f->host].lines || p->hosts[f->host].same_as >= 0)
             continue;
-        if (f->frame_host == -2 || (f->frame_host == -1 && !f->kernel && alike < 2 &&
+        if (f->frame_host == -2 || (f->frame_host == -1 && !f->kernel && !named_alike(j, f->host) &&
                                     !names_machine(p->hosts[f->host].name)))
             p->hosts[f->host].no_host = true;
         else if (f->frame_host >= 0 && fl_places_real_host(p, f->frame_host) != f->host)
             p->hosts[f->host].same_as = fl_places_real_host(p, f->frame_host);
+    }
+}
+
+/* A rank whose writer has a node number is on that node's host. */
+static void settle_nodes(struct fl_job *j)
+{
+    struct fl_places *p = &j->places;
+
+    for (size_t i = 0; i < j->nwriters; i++) {
+        const struct fl_mark *m = &j->writers[i].last;
+        struct fl_rank *r = m->rank >= 0 ? fl_places_rank(p, m->rank, false) : NULL;
+        int32_t host = r && fl_places_real_host(p, r->host) < 0 ? host_of_node(p, m) : -1;
+        if (host >= 0) {
+            r->host = host;
+            p->hosts[host].ranks++;
+        }
     }
 }
 
@@ -512,6 +576,7 @@ void fl_places_settle(struct fl_job *j)
     for (size_t i = 0; i < p->nranks; i++)
         if (fl_places_real_host(p, p->ranks[i].host) >= 0)
             p->hosts[fl_places_real_host(p, p->ranks[i].host)].ranks++;
+    settle_nodes(j);
     settle_blocks(p);
 }
 
@@ -628,6 +693,8 @@ int32_t fl_places_host_of(const struct fl_job *j, const struct fl_mark *m)
     r = rank >= 0 ? fl_places_rank((struct fl_places *)(uintptr_t)&j->places, rank, false) : NULL;
     if (r && fl_places_real_host(&j->places, r->host) >= 0)
         return fl_places_real_host(&j->places, r->host);
+    if (host_of_node(&j->places, m) >= 0)
+        return host_of_node(&j->places, m);
     if (rank >= 0 && j->places.per_node > 0 && rank / j->places.per_node < 1024 &&
         j->places.block_host[rank / j->places.per_node] >= 0)
         return j->places.block_host[rank / j->places.per_node];

@@ -313,6 +313,32 @@ static void rank_and_host(fl_str s, struct teller *t)
     tell(t, &f);
 }
 
+/* Composer: "Global rank 1 (PID 4121) exited with code -15", "Rank 0 crashed with exit code 1." */
+static void rank_exit(fl_str s, struct teller *t)
+{
+    struct fl_fact f = nothing;
+    ptrdiff_t at = fl_str_find(s, FL_S("exited with code "));
+    size_t skip = 17;
+    fl_str code;
+    bool minus;
+    uint64_t v;
+
+    if (at < 0) {
+        at = fl_str_find(s, FL_S("crashed with exit code "));
+        skip = 23;
+    }
+    if (at < 0 || (!number_after(s, "rank", &f.rank) && !number_after(s, "Rank", &f.rank)))
+        return;
+    code = fl_str_from(s, (size_t)at + skip);
+    minus = code.n && code.p[0] == '-';
+    if (!fl_str_u64(fl_str_from(code, minus), 100000, &v))
+        return;
+    f.kind = FL_FACT_RANK;
+    f.exit_code = minus ? -(int32_t)v : (int32_t)v;
+    number_after(s, "PID", &f.pid);
+    tell(t, &f);
+}
+
 /* "n12 -> 10.1.2.3" and "n12 (10.1.2.3)": one host, two names */
 static void host_and_address(fl_str s, struct teller *t)
 {
@@ -384,6 +410,7 @@ void fl_facts_parse(fl_str s, struct fl_table_row *row,
         rank_and_host(s, &t);
     }
     here(s, &t);
+    rank_exit(s, &t);
     node_list(s, &t);
     host_and_address(s, &t);
 }

@@ -43,7 +43,10 @@ static struct fl_place place_at(const struct fl_job *j, const struct fl_mark *m)
 
 static const char *time_text(struct builder *b, const struct fl_mark *m)
 {
-    struct fl_time t = {.us = m->t, .kind = FL_TIME_WALL, .zoned = m->clock == FL_CLOCK_UTC};
+    struct fl_time t = {.us = m->t - (m->zoned ? m->zone_min * 60000000LL : 0),
+                        .kind = FL_TIME_WALL,
+                        .zoned = m->zoned,
+                        .zone_min = m->zone_min};
     char text[40];
 
     if (!m->own_time || m->t == FL_T_NONE || m->clock == FL_CLOCK_NONE)

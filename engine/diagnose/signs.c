@@ -50,6 +50,7 @@ static const struct fl_pattern table[] = {
       false),
     P(FL_SIGN_PLACE, "[nN]ode ?[lL]ist", false),
     P(FL_SIGN_PLACE, "MASTER_ADDR", false),
+    P(FL_SIGN_PLACE, "[rR]ank [0-9]+ .{0,20}(?:exited with code|crashed with exit code) ", false),
     P(FL_SIGN_PLACE, "\\b[Hh]ostname:? +[A-Za-z0-9]", false),
     P(FL_SIGN_PLACE, "  (?:host|rank|exitcode) +: ", false),
     P(FL_SIGN_PLACE, "\\blocal_rank: [0-9]+ \\(pid", false),

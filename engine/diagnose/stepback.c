@@ -83,6 +83,11 @@ static bool another_job_followed(const struct fl_arbiter *a, const struct fl_eve
            p->t > e->last.t + 300 * FL_US && progress_after(a->j, &e->last) >= 3;
 }
 
+bool fl_survived_at(const struct fl_job *j, const struct fl_mark *m)
+{
+    return progress_after(j, m) >= 3;
+}
+
 /* Training went on after the last of it. Causes that the timeline itself can see are judged there.
  */
 static bool survived(const struct fl_arbiter *a, const struct fl_event *e)
@@ -112,8 +117,13 @@ static bool stale(const struct fl_arbiter *a, const struct fl_event *e)
 {
     const struct fl_mark *m = &e->last, *f = &a->job_first;
 
-    return f->line && m->file != f->file && m->own_time && m->clock == f->clock &&
-           m->clock != FL_CLOCK_BOOT && m->t < f->t - 600 * FL_US;
+    int64_t last = a->j->files[m->file].t; /* of the remembering log */
+
+    if (!f->line || m->file == f->file || !m->own_time || m->clock != f->clock ||
+        m->clock == FL_CLOCK_BOOT || m->t >= f->t - 600 * FL_US)
+        return false;
+    /* A log that ends hours before the job may only show another zone's clock. */
+    return last >= f->t || m->t < f->t - 16 * 3600 * FL_US;
 }
 
 void fl_events_set_aside(struct fl_arbiter *a)
@@ -196,8 +206,9 @@ void fl_candidates_judge_bystanders(struct fl_arbiter *a)
                        x->first.clock == b->first.clock && b->begin - x->begin > 120 * FL_US;
             if (x == b || x->out || fl_arbiter_cause(a, x)->bystander)
                 continue;
-            if (before && (cancel || far || (x->root && x->strength >= 85)) &&
-                (x->root || far || cancel)) {
+            /* a time-out that was printed before the act tells of a hang that came first */
+            if (before && (cancel || far || x->waited || (x->root && x->strength >= 85)) &&
+                (x->root || far || cancel || x->waited)) {
                 b->out = true;
                 b->by = x;
                 b->why_out = fl_arena_f(&a->j->arena, "came after %s", fl_arbiter_cause(a, x)->id);

@@ -199,7 +199,8 @@ static bool host_part(fl_str s)
         return false;
     while (stem < s.n && fl_is_alpha(s.p[stem]))
         stem++;
-    return !one_of(fl_str_sub(s, 0, stem), models) && !(last.n >= 2 && last.p[0] == 'v');
+    return !one_of(fl_str_sub(s, 0, stem), models) &&
+           !(last.n >= 2 && last.p[0] == 'v' && fl_is_digit(last.p[1]));
 }
 
 static void host(fl_str s, struct fl_file_place *out)
