@@ -82,9 +82,9 @@ static void first_of(const struct fl_arbiter *a, struct fl_candidate_cause *c)
             const struct fl_mark *m = &e->hits[h].mark;
             if (!have || fl_mark_order(a->j, m, &c->first) == FL_ORDER_BEFORE) {
                 c->first = *m;
-                c->waited = e->hits[h].waited;
                 have = true;
             }
+            c->waited |= e->hits[h].waited;
             if (e->hits[h].begin != FL_T_NONE && m->clock == c->first.clock &&
                 (c->begin == FL_T_NONE || e->hits[h].begin < c->begin))
                 c->begin = e->hits[h].begin;

@@ -62,7 +62,6 @@ static int open_job(fl_diagnosis *d, const fl_engine *e, const struct fl_diagnos
     j->matcher = e->matcher;
     j->opts = opts;
     j->base_date = FL_T_NONE;
-    j->table.rank = j->table.local_rank = -1;
     r = fl_timeline_new(j, err);
     if (!r)
         r = fl_match_scratch_new(e->matcher, &j->scratch, err);

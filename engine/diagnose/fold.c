@@ -15,6 +15,8 @@
  */
 #include "diagnose/job.h"
 
+#include <stdio.h>
+
 #include "base/alloc.h"
 #include "diagnose/engine.h"
 #include "diagnose/signs.h"
@@ -249,16 +251,32 @@ static void keep_last_lines(struct fl_job *j, const struct fl_block *b)
     j->ntouched = 0;
 }
 
+static bool inside_fits(const struct fl_job *j, const struct fl_rule *r,
+                        const struct fl_traceback *tb)
+{
+    char text[700];
+    int n = snprintf(text, sizeof(text), "%.*s %.*s", FL_FMT(tb->file), FL_FMT(tb->function));
+
+    return n > 0 &&
+           fl_regex_match(r->inside, j->scratch,
+                          fl_str_n(text, (size_t)n < sizeof(text) ? (size_t)n : sizeof(text) - 1),
+                          NULL);
+}
+
 static bool frame_fits(const struct fl_job *j, const struct fl_rule *r, const struct fl_writer *w)
 {
     if (r->phase == FL_WHEN_STARTUP && j->progress)
         return false;
     if (r->phase == FL_WHEN_RUNNING && !j->progress)
         return false;
-    if (r->frame == FL_FRAME_ANY)
+    if (r->frame == FL_FRAME_ANY && !r->inside)
         return true;
     if (!w->tb_done)
         return false;
+    if (r->inside && !inside_fits(j, r, &j->tracebacks[w->tb_done - 1]))
+        return false;
+    if (r->frame == FL_FRAME_ANY)
+        return true;
     return j->tracebacks[w->tb_done - 1].user == (r->frame == FL_FRAME_USER);
 }
 

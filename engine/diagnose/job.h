@@ -33,6 +33,7 @@
 #define FL_MAX_RANKS 131072
 #define FL_MAX_HOSTS 32768
 #define FL_MAX_TRACEBACKS 8192
+#define FL_TABLES 64 /* failure tables that may be printed through each other */
 #define FL_RANK_TEXT 240    /* bytes kept of each rank's last line */
 #define FL_MAX_POINTS 16384 /* metric points kept */
 
@@ -320,7 +321,10 @@ struct fl_job {
     struct fl_places places;
     uint32_t *touched; /* ranks of the block that is being read; owned */
     size_t ntouched, touched_cap;
-    struct fl_table_row table; /* torchrun failure table, the row being read */
+    struct { /* torchrun's failure tables: the rows being read, of the latest writers */
+        uint32_t writer;
+        struct fl_table_row row;
+    } tables[FL_TABLES];
     struct fl_traceback *tracebacks;
     size_t ntracebacks, tracebacks_cap;
     uint32_t chains;

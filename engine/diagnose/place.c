@@ -423,8 +423,13 @@ static void learn_fact(void *ctx, const struct fl_fact *f)
 void fl_places_learn(struct fl_job *j, const struct fl_mark *m, fl_str message)
 {
     struct learner l = {j, m};
+    size_t i = m->writer % FL_TABLES;
 
-    fl_facts_parse(message, &j->table, learn_fact, &l);
+    if (j->tables[i].writer != m->writer + 1) {
+        j->tables[i].writer = m->writer + 1;
+        j->tables[i].row = (struct fl_table_row){.rank = -1, .local_rank = -1};
+    }
+    fl_facts_parse(message, &j->tables[i].row, learn_fact, &l);
 }
 
 /* ---- settling ---- */

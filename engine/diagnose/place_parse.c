@@ -126,6 +126,21 @@ static void deepspeed_mapping(fl_str s, struct teller *t)
     }
 }
 
+/* "  host      : n1", whatever stands before it. */
+static bool table_line(fl_str s, fl_str *body)
+{
+    static const char *const keys[] = {"  host      : ", "  rank      : ", "  exitcode  : "};
+
+    for (size_t i = 0; i < sizeof(keys) / sizeof(*keys); i++) {
+        ptrdiff_t at = fl_str_find(s, fl_str_c(keys[i]));
+        if (at >= 0) {
+            *body = fl_str_from(s, (size_t)at);
+            return true;
+        }
+    }
+    return false;
+}
+
 static void failure_table(fl_str s, struct fl_table_row *row, struct teller *t)
 {
     struct fl_fact f = nothing;
@@ -386,9 +401,8 @@ void fl_facts_parse(fl_str s, struct fl_table_row *row,
         nccl_comm(s, &t);
     else if (fl_str_has(s, FL_S("global_rank_mapping")))
         deepspeed_mapping(s, &t);
-    else if (fl_str_starts(body, FL_S("host ")) || fl_str_starts(body, FL_S("rank ")) ||
-             fl_str_starts(body, FL_S("exitcode ")))
-        failure_table(s, row, &t);
+    else if (table_line(s, &body))
+        failure_table(body, row, &t);
     else if (fl_str_starts(body, FL_S("|")))
         smi_row(body, &t);
     else

@@ -95,9 +95,11 @@ static int loader_init(struct fl_loader *l, fl_err *err)
 /* What the loader made before it failed is freed with it; on success only its own arrays are. */
 static void loader_dispose(struct fl_loader *l)
 {
-    for (size_t i = 0; i < l->nrules; i++)
+    for (size_t i = 0; i < l->nrules; i++) {
         for (size_t k = 0; k < l->rules[i].rule.nnots; k++)
             fl_regex_free(l->rules[i].rule.nots[k]);
+        fl_regex_free(l->rules[i].rule.inside);
+    }
     fl_free(l->causes);
     fl_free(l->groups);
     fl_free(l->rules);
@@ -186,9 +188,11 @@ void fl_ruleset_free(struct fl_ruleset *rs)
 {
     if (!rs)
         return;
-    for (size_t i = 0; i < rs->nrules; i++)
+    for (size_t i = 0; i < rs->nrules; i++) {
         for (size_t k = 0; k < rs->rules[i].nnots; k++)
             fl_regex_free(rs->rules[i].nots[k]);
+        fl_regex_free(rs->rules[i].inside);
+    }
     fl_arena_dispose(&rs->arena);
     fl_free(rs);
 }

@@ -89,6 +89,18 @@ static int compile_nots(struct fl_loader *l, const fl_yaml *n, struct fl_rule_ro
     return r;
 }
 
+static int compile_inside(const fl_yaml *n, struct fl_rule *rule, fl_err *err)
+{
+    char where[300];
+    fl_str text = {NULL, 0};
+    int r = fl_yaml_str(n, &text, err);
+
+    if (r || !n)
+        return r;
+    snprintf(where, sizeof(where), "%.250s:%u", n->file, n->line);
+    return fl_regex_new(text, false, where, &rule->inside, err);
+}
+
 static int words(const fl_yaml *n, struct fl_rule *rule, fl_err *err)
 {
     static const char *const roles[] = {"root", "symptom", "confirm", "advice", "benign", NULL};
@@ -146,14 +158,18 @@ static int body(struct fl_loader *l, const fl_yaml *n, struct fl_rule_row *row, 
     rule->hit_lines = hit_lines;
     rule->misses = misses;
     rule->miss_lines = miss_lines;
+    if ((r = compile_inside(fl_yaml_get(n, "inside"), rule, err)))
+        return r;
     return compile_nots(l, fl_yaml_get(n, "not"), row, err);
 }
 
-static void drop_nots(struct fl_rule *rule)
+static void drop_regexes(struct fl_rule *rule)
 {
     for (size_t i = 0; i < rule->nnots; i++)
         fl_regex_free(rule->nots[i]);
     rule->nnots = 0;
+    fl_regex_free(rule->inside);
+    rule->inside = NULL;
 }
 
 /* A rule whose id is there already: only retiring one of an earlier folder is allowed. */
@@ -179,7 +195,7 @@ static int one_rule(struct fl_loader *l, const fl_yaml *n, fl_err *err)
     static const char *const known[] = {"id",     "cause",    "role",   "maturity", "match",
                                         "not",    "anchored", "icase",  "strength", "frame",
                                         "phase",  "blame",    "class",  "action",   "summary",
-                                        "source", "hits",     "misses", NULL};
+                                        "source", "hits",     "misses", "inside",   NULL};
     static const char *const maturities[] = {"draft", "test", "stable", "retired", NULL};
     struct fl_rule_row row = {.rule = {.file = n->file, .line = n->line}, .folder = l->folder};
     const fl_yaml *id, *maturity;
@@ -205,7 +221,7 @@ static int one_rule(struct fl_loader *l, const fl_yaml *n, fl_err *err)
     if (r == FL_OK && fl_map_set(&l->rule_ids, id->text, (uint32_t)l->nrules))
         r = fl_fail_nomem(err);
     if (r) {
-        drop_nots(&row.rule);
+        drop_regexes(&row.rule);
         return r;
     }
     l->rules[l->nrules++] = row;
