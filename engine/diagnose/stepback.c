@@ -200,8 +200,10 @@ void fl_candidates_judge_bystanders(struct fl_arbiter *a)
         for (size_t k = 0; k < a->n; k++) {
             struct fl_candidate_cause *x = &a->c[k];
             enum fl_order o = fl_arbiter_began(a, x, b);
-            bool before = o == FL_ORDER_BEFORE ||
-                          (o == FL_ORDER_UNKNOWN && cancel && x->first.file != b->first.file);
+            bool before =
+                o == FL_ORDER_BEFORE ||
+                (o == FL_ORDER_UNKNOWN && cancel && x->first.file != b->first.file) ||
+                (x->waited && fl_mark_order(a->j, &x->first, &b->first) == FL_ORDER_BEFORE);
             bool far = x->begin != FL_T_NONE && b->begin != FL_T_NONE &&
                        x->first.clock == b->first.clock && b->begin - x->begin > 120 * FL_US;
             if (x == b || x->out || fl_arbiter_cause(a, x)->bystander)
