@@ -33,7 +33,7 @@
 #define FL_MAX_RANKS 131072
 #define FL_MAX_HOSTS 32768
 #define FL_MAX_TRACEBACKS 8192
-#define FL_TABLES 64 /* failure tables that may be printed through each other */
+#define FL_TABLES 64        /* failure tables that may be printed through each other */
 #define FL_RANK_TEXT 240    /* bytes kept of each rank's last line */
 #define FL_MAX_POINTS 16384 /* metric points kept */
 
@@ -70,6 +70,8 @@ struct fl_host {
     bool address;    /* an IP address */
     uint64_t lines;  /* whose frame names it */
     bool no_host;    /* a file's name looked like one and is none */
+    bool machine;    /* a kernel or system log speaks from it */
+    bool pod;        /* the name of a container or pod */
     uint32_t ranks;
 };
 
@@ -119,6 +121,8 @@ void fl_places_node_host(struct fl_job *j, const struct fl_mark *m, int32_t host
 void fl_places_file_host(struct fl_job *j, uint32_t file, int32_t host);
 /* At the end: decides what task numbers mean, joins hosts that are one, fills ranks' hosts. */
 void fl_places_settle(struct fl_job *j);
+/* The machine to act on: of a pod, the job's one machine, where there is one only. */
+int32_t fl_places_machine(const struct fl_places *p, int32_t host);
 /* The job's one host, or -1 when there are more or none. */
 int32_t fl_places_only_host(const struct fl_places *p);
 /* The one rank with this pid (on `host` when both are known), or -1. */

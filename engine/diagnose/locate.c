@@ -210,7 +210,7 @@ static void put_place(const struct fl_job *j, const struct place *p, bool card,
     struct fl_rank *r;
 
     put_number(out->ranks, &out->nranks, p->rank);
-    put_number(out->hosts, &out->nhosts, p->host);
+    put_number(out->hosts, &out->nhosts, card ? fl_places_machine(&j->places, p->host) : p->host);
     if (!card) {
         put_index(j, p->rank, out);
         return;

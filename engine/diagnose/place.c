@@ -594,6 +594,22 @@ static size_t real_hosts(const struct fl_places *p)
     return n;
 }
 
+int32_t fl_places_machine(const struct fl_places *p, int32_t host)
+{
+    int32_t only = -1;
+
+    if (host < 0 || !p->hosts[host].pod || p->hosts[host].machine)
+        return host;
+    for (size_t i = 0; i < p->nhosts; i++) {
+        if (!p->hosts[i].machine || p->hosts[i].same_as >= 0 || p->hosts[i].no_host)
+            continue;
+        if (only >= 0)
+            return host;
+        only = (int32_t)i;
+    }
+    return only >= 0 ? only : host;
+}
+
 int32_t fl_places_only_host(const struct fl_places *p)
 {
     int32_t only = -1;

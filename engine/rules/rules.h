@@ -54,8 +54,8 @@ struct fl_rule {
     const char *source;
     uint32_t pattern, npatterns; /* its patterns in fl_ruleset.patterns */
     fl_str *not_text;
-    fl_regex *inside;      /* must match "FILE FUNCTION" of the traceback's innermost frame; NULL any */
-    fl_regex **nots; /* compiled `not` expressions */
+    fl_regex *inside; /* must match "FILE FUNCTION" of the traceback's innermost frame; NULL any */
+    fl_regex **nots;  /* compiled `not` expressions */
     size_t nnots;
     const fl_str *hits, *misses;
     const unsigned *hit_lines, *miss_lines; /* line numbers in the file, for messages */
