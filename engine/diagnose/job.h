@@ -25,10 +25,13 @@
 
 /* Limits of one job's memory. A log that needs more is still diagnosed; what is over a limit is
  * counted, not kept. */
-#define FL_MAX_HITS 60000      /* rule hits kept with their place, over all events */
-#define FL_MAX_EVENT_HITS 4096 /* of one event */
-#define FL_MAX_TEXTS 24        /* hits of one event that keep their line's text */
-#define FL_MAX_TEXT 4096       /* bytes kept of a line */
+#define FL_MAX_HITS 60000           /* rule hits kept with their place, over all events */
+#define FL_MAX_EVENTS 8192          /* rules that hit, counted anew in each attempt */
+#define FL_MAX_EVENT_HITS 4096      /* of one event */
+#define FL_MAX_TEXTS 24             /* hits of one event that keep their line's text */
+#define FL_MAX_TEXT 4096            /* bytes kept of a line */
+#define FL_MAX_ALL_TEXT (16u << 20) /* of all hits' lines; then one short text an event */
+#define FL_SHORT_TEXT 512
 #define FL_MAX_WRITERS 65536
 #define FL_MAX_RANKS 131072
 #define FL_MAX_HOSTS 32768
@@ -132,9 +135,10 @@ int32_t fl_places_rank_by_gpu(const struct fl_places *p, int32_t host, fl_str gp
 /* Rank of a mark, after fl_places_settle: its own, or by task, local rank and host, or pid. */
 int32_t fl_places_rank_of(const struct fl_job *j, const struct fl_mark *m);
 int32_t fl_places_host_of(const struct fl_job *j, const struct fl_mark *m);
-/* "0000:3b:00.0", "00000000:3B:00.0", "3b:00" -> "0000:3b:00"; as given when it is no PCI address.
- */
-fl_str fl_gpu_normal(fl_arena *a, fl_str gpu);
+/* "0000:3b:00.0", "00000000:3B:00.0", "3b:00" -> "0000:3b:00"; as given when it is no PCI address,
+ * but no longer than fits. The text is in `out`. */
+#define FL_GPU_TEXT 64
+fl_str fl_gpu_normal(fl_str gpu, char out[FL_GPU_TEXT]);
 int32_t fl_places_gpu_index(const struct fl_places *p, int32_t host, fl_str gpu);
 
 /* ---- tracebacks ---- */
@@ -166,6 +170,7 @@ struct fl_writer {
     uint16_t position;
     bool connector;  /* a line has said that the next traceback belongs to that chain */
     bool inner;      /* and that it is the origin of the one before */
+    bool ignored;    /* and that Python ignored its exception */
     int32_t process; /* spawned process whose error comes next, -1 */
     uint64_t lines;
 };
@@ -189,10 +194,10 @@ struct fl_hit {
 struct fl_event {
     const struct fl_rule *rule;
     uint16_t cause, attempt;
+    uint32_t number; /* its place among the job's events */
     uint64_t count;
     struct fl_hit *hits; /* one a distinct (rank, host, GPU), in order of reading; owned */
     size_t nhits, cap;
-    fl_map seen;
     struct fl_mark last;
     const char *summary;
     size_t texts;
@@ -336,7 +341,10 @@ struct fl_job {
     struct fl_event **events;
     size_t nevents, events_cap;
     fl_map event_of;
-    size_t nhits; /* kept, over all events */
+    fl_map hit_of;      /* event, rank, host, GPU of each kept hit */
+    size_t nhits;       /* kept, over all events */
+    size_t text_bytes;  /* of their lines */
+    uint64_t hits_over; /* not kept: their event was over FL_MAX_EVENTS */
 
     struct fl_waits waits;
     struct fl_stacks stacks;

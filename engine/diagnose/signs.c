@@ -17,6 +17,7 @@ static const struct fl_pattern table[] = {
     P(FL_SIGN_TRACEBACK, "Traceback \\(most recent call last\\)", false),
     P(FL_SIGN_TRACEBACK, "The above exception was the direct cause of", false),
     P(FL_SIGN_TRACEBACK, "During handling of the above exception", false),
+    P(FL_SIGN_TRACEBACK, "Exception ignored in|Error in atexit\\._run_exitfuncs:", false),
     P(FL_SIGN_TRACEBACK, "-- Process [0-9]+ terminated with the following error", false),
 
     P(FL_SIGN_METRIC, "\\biteration +[0-9]+/", false),

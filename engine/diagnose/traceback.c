@@ -10,6 +10,10 @@
  * first is the origin. Two forms turn that round, since their wrapper is printed first: "Original
  * Traceback" of a data loader worker and "-- Process N terminated with the following error".
  *
+ * The rich library draws the same in a box: frames as "PATH:LINE in FUNCTION" between bars, then
+ * the exception below the box. What Python itself says it ignored (a destructor's exception, one of
+ * an exit handler) is never an origin: it counts as if something stood before it in its chain.
+ *
  * Refused on purpose: guessing an exception from a line that stands in no traceback. Rules do that.
  */
 #include "diagnose/job.h"
@@ -23,6 +27,7 @@ struct fl_tb_open {
     struct fl_traceback tb;
     unsigned lines, strangers;
     bool frames; /* a frame has been seen */
+    bool box;    /* drawn by rich, and its lower edge has not come yet */
 };
 
 static const char *const library_paths[] = {"site-packages/",
@@ -136,6 +141,32 @@ static bool frame_line(struct fl_job *j, fl_str s, struct fl_traceback *tb)
     return true;
 }
 
+/* `│ /run/train.py:12 in f        │`, the borders taken off */
+static void box_frame(struct fl_job *j, fl_str s, struct fl_traceback *tb)
+{
+    ptrdiff_t at = fl_str_find(s, FL_S(" in ")), colon;
+    fl_str file, function;
+    uint64_t line;
+
+    if (at < 0)
+        return;
+    file = fl_str_sub(s, 0, (size_t)at);
+    colon = fl_str_rfind_c(file, ':');
+    if (colon <= 0 || fl_str_find_c(file, ' ') >= 0 ||
+        fl_str_u64(fl_str_from(file, (size_t)colon + 1), UINT32_MAX, &line) !=
+            file.n - (size_t)colon - 1)
+        return;
+    file = fl_str_sub(file, 0, (size_t)colon);
+    function = fl_str_from(s, (size_t)at + 4);
+    if (fl_str_find_c(function, ' ') >= 0)
+        return;
+    tb->file = fl_arena_str(&j->arena, fl_str_sub(file, 0, 512));
+    tb->file_line = line;
+    tb->function = fl_arena_str(&j->arena, fl_str_sub(function, 0, 120));
+    if (!stdlib_frame(tb->file))
+        tb->user = !library_frame(tb->file);
+}
+
 static void open_traceback(struct fl_job *j, struct fl_writer *w, fl_str message,
                            const struct fl_mark *m)
 {
@@ -162,7 +193,10 @@ static void open_traceback(struct fl_job *j, struct fl_writer *w, fl_str message
     }
     if (!o->tb.chain)
         o->tb.chain = ++j->chains;
-    w->connector = w->inner = false;
+    if (w->ignored && !o->tb.position)
+        o->tb.position = 1;
+    o->box = fl_str_starts(message, FL_S("╭")) || fl_str_starts(message, FL_S("+-"));
+    w->connector = w->inner = w->ignored = false;
 }
 
 /* The wrapper that was printed before its origin moves behind it in the chain. */
@@ -211,14 +245,63 @@ void fl_traceback_close(struct fl_job *j, struct fl_writer *w)
         drop(j, w);
 }
 
-/* Exception groups draw a frame of '|' and '+' on the left. */
+#define BAR FL_S("│")
+
+/* Exception groups draw a frame of '|' and '+' on the left; rich one of bars on both sides. */
 static fl_str without_border(fl_str s)
 {
     fl_str t = fl_str_trim(s);
 
     while (t.n && (t.p[0] == '|' || (t.p[0] == '+' && t.n > 1 && t.p[1] == ' ')))
         t = fl_str_trim(fl_str_from(t, 1));
+    if (fl_str_starts(t, BAR)) {
+        t = fl_str_trim(fl_str_from(t, BAR.n));
+        if (fl_str_ends(t, BAR))
+            t = fl_str_trim(fl_str_sub(t, 0, t.n - BAR.n));
+    }
     return t;
+}
+
+/* A line that says what the next traceback is to the one before. */
+static bool between(struct fl_writer *w, fl_str t)
+{
+    uint64_t v;
+
+    if (fl_str_starts(t, FL_S("The above exception was the direct cause")) ||
+        fl_str_starts(t, FL_S("During handling of the above exception"))) {
+        w->connector = true;
+        return true;
+    }
+    if (fl_str_starts(t, FL_S("Exception ignored in")) ||
+        fl_str_starts(t, FL_S("Error in atexit._run_exitfuncs:"))) {
+        w->ignored = true;
+        return true;
+    }
+    if (fl_str_starts(t, FL_S("-- Process ")) &&
+        fl_str_has(t, FL_S("terminated with the following error"))) {
+        w->inner = true;
+        w->process = fl_str_u64(fl_str_from(t, 11), 4096, &v) ? (int32_t)v : -1;
+        return true;
+    }
+    return false;
+}
+
+/* Within the box nothing is an exception: its lines are source, and the values of variables. */
+static bool box_line(struct fl_job *j, struct fl_tb_open *o, fl_str message, fl_str t)
+{
+    fl_str s = fl_str_trim(message);
+
+    if (!o->box)
+        return false;
+    if (fl_str_starts(s, FL_S("╰")) || fl_str_starts(s, FL_S("+-"))) {
+        o->box = false;
+        return true;
+    }
+    if (!fl_str_starts(s, BAR) && !fl_str_starts(s, FL_S("|")))
+        return false;
+    o->frames = true;
+    box_frame(j, fl_str_ends(t, FL_S("|")) ? fl_str_trim(fl_str_sub(t, 0, t.n - 1)) : t, &o->tb);
+    return true;
 }
 
 enum fl_tb_part fl_traceback_line(struct fl_job *j, struct fl_writer *w, fl_str message,
@@ -231,24 +314,16 @@ enum fl_tb_part fl_traceback_line(struct fl_job *j, struct fl_writer *w, fl_str 
         open_traceback(j, w, t, m);
         return FL_TB_INSIDE;
     }
-    if (fl_str_starts(t, FL_S("The above exception was the direct cause")) ||
-        fl_str_starts(t, FL_S("During handling of the above exception"))) {
-        w->connector = true;
+    if (between(w, t))
         return FL_TB_INSIDE;
-    }
-    if (fl_str_starts(t, FL_S("-- Process ")) &&
-        fl_str_has(t, FL_S("terminated with the following error"))) {
-        uint64_t v;
-        w->inner = true;
-        w->process = fl_str_u64(fl_str_from(t, 11), 4096, &v) ? (int32_t)v : -1;
-        return FL_TB_INSIDE;
-    }
     if (!o)
         return FL_TB_NONE;
     if (++o->lines > LINES) {
         drop(j, w);
         return FL_TB_NONE;
     }
+    if (box_line(j, o, message, t))
+        return FL_TB_INSIDE;
     if (frame_line(j, t, &o->tb)) {
         o->frames = true;
         return FL_TB_INSIDE;
