@@ -66,7 +66,8 @@ static bool chained(const struct fl_arbiter *a, const struct fl_candidate_cause 
         return false;
     for (size_t i = 0; i < c->best->nhits; i++) {
         uint32_t tb = c->best->hits[i].traceback;
-        if (!tb || a->j->tracebacks[tb - 1].position == 0)
+        if (!tb || a->j->tracebacks[tb - 1].position == 0 ||
+            a->j->tracebacks[tb - 1].last.seq != c->best->hits[i].mark.seq)
             return false;
     }
     return true;

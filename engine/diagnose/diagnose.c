@@ -30,6 +30,7 @@ void fl_diagnosis_free(fl_diagnosis *d)
         fl_traceback_close(&d->job, &d->job.writers[i]);
     fl_events_free(&d->job);
     fl_map_dispose(&d->job.event_of);
+    fl_map_dispose(&d->job.hit_of);
     fl_map_dispose(&d->job.writer_of);
     fl_waits_dispose(&d->job.waits);
     fl_free(d->job.stacks.v);
@@ -56,6 +57,7 @@ static int open_job(fl_diagnosis *d, const fl_engine *e, const struct fl_diagnos
     fl_places_init(&j->places);
     fl_map_init(&j->writer_of);
     fl_map_init(&j->event_of);
+    fl_map_init(&j->hit_of);
     fl_map_init(&j->waits.index);
     j->engine = e;
     j->rules = e->rules;

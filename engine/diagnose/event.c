@@ -78,7 +78,7 @@ static fl_str host_group(const struct fl_caps *c)
 }
 
 static void accuse_self(struct fl_job *j, const struct fl_caps *c, const struct fl_mark *m,
-                        struct fl_hit *h)
+                        char gpu_text[FL_GPU_TEXT], struct fl_hit *h)
 {
     fl_str host = host_group(c), gpu = group(c, "gpu");
     uint64_t v;
@@ -88,14 +88,14 @@ static void accuse_self(struct fl_job *j, const struct fl_caps *c, const struct 
     if (host.n && h->host != m->host && !group(c, "rank").p && !group(c, "local_rank").p)
         h->rank = h->mark.rank = h->mark.local_rank = -1; /* another's line */
     if (gpu.n) {
-        h->gpu = fl_gpu_normal(&j->arena, gpu);
+        h->gpu = fl_gpu_normal(gpu, gpu_text);
         if (gpu.n <= 3 && fl_str_to_u64(gpu, &v))
             h->gpu_index = (int32_t)v, h->gpu = FL_S("");
     }
 }
 
 static void accuse(struct fl_job *j, const struct fl_rule *r, const struct fl_caps *c,
-                   const struct fl_mark *m, struct fl_hit *h)
+                   const struct fl_mark *m, char gpu[FL_GPU_TEXT], struct fl_hit *h)
 {
     fl_str host;
     uint64_t v;
@@ -104,7 +104,7 @@ static void accuse(struct fl_job *j, const struct fl_rule *r, const struct fl_ca
     h->gpu = FL_S("");
     h->self = r->blame == FL_BLAME_SELF;
     if (h->self) {
-        accuse_self(j, c, m, h);
+        accuse_self(j, c, m, gpu, h);
     } else if (r->blame == FL_BLAME_PEER) {
         host = group(c, "peer_host");
         if (host.n)
@@ -135,8 +135,10 @@ static int64_t pid_in(fl_str line)
                                                                                    : -1;
 }
 
+/* h->gpu may point into `gpu`. */
 static void fill_hit(struct fl_job *j, const struct fl_rule *r, const struct fl_caps *c,
-                     const struct fl_mark *m, uint32_t traceback, fl_str line, struct fl_hit *h)
+                     const struct fl_mark *m, uint32_t traceback, fl_str line,
+                     char gpu[FL_GPU_TEXT], struct fl_hit *h)
 {
     fl_str code = group(c, "exit_code");
     uint64_t v;
@@ -155,7 +157,7 @@ static void fill_hit(struct fl_job *j, const struct fl_rule *r, const struct fl_
     if (group_number(c, "pid", INT64_MAX, &v))
         h->mark.pid = (int64_t)v;
     h->waited = group(c, "ms").p || group(c, "seconds").p;
-    accuse(j, r, c, m, h);
+    accuse(j, r, c, m, gpu, h);
     if (h->mark.local_rank < 0 && h->mark.rank < 0)
         h->mark.local_rank = local_rank_in(line);
     if (traceback && h->mark.rank < 0 && j->tracebacks[traceback - 1].process >= 0)
@@ -176,33 +178,39 @@ static void fill_hit(struct fl_job *j, const struct fl_rule *r, const struct fl_
     }
 }
 
-static struct fl_event *event_of(struct fl_job *j, const struct fl_rule *r, uint16_t attempt)
+/* *out is the event, or NULL when it is new and there are too many. 0 or FL_ENOMEM. */
+static int event_of(struct fl_job *j, const struct fl_rule *r, uint16_t attempt,
+                    struct fl_event **out)
 {
     struct {
         uint32_t rule, attempt;
     } key = {(uint32_t)(r - j->rules->rules), attempt};
+    fl_str k = fl_str_n((const char *)&key, sizeof(key));
     uint32_t at;
-    bool added;
     struct fl_event *e;
 
-    if (fl_map_intern(&j->event_of, fl_str_n((const char *)&key, sizeof(key)), (uint32_t)j->nevents,
-                      &at, &added))
-        return NULL;
-    if (!added)
-        return at < j->nevents ? j->events[at] : NULL;
+    *out = NULL;
+    if (fl_map_get(&j->event_of, k, &at)) {
+        *out = j->events[at];
+        return FL_OK;
+    }
+    if (j->nevents >= FL_MAX_EVENTS)
+        return FL_OK;
     e = fl_arena_alloc(&j->arena, sizeof(*e));
-    if (!e || fl_grow((void **)&j->events, &j->events_cap, j->nevents + 1, sizeof(*j->events)))
-        return NULL;
+    if (!e || fl_grow((void **)&j->events, &j->events_cap, j->nevents + 1, sizeof(*j->events)) ||
+        fl_map_set(&j->event_of, k, (uint32_t)j->nevents))
+        return FL_ENOMEM;
+    e->number = (uint32_t)j->nevents;
     e->rule = r;
     e->cause = r->cause;
     e->attempt = attempt;
-    fl_map_init(&e->seen);
     j->events[j->nevents++] = e;
-    return e;
+    *out = e;
+    return FL_OK;
 }
 
-/* A very long line is cut around what matched, with marks. */
-static const char *keep_text(struct fl_job *j, fl_str line, const struct fl_caps *c,
+/* At most `most` bytes of the line: a longer one is cut around what matched, with marks. */
+static const char *keep_text(struct fl_job *j, fl_str line, const struct fl_caps *c, size_t most,
                              struct fl_hit *h)
 {
     size_t at, from;
@@ -210,42 +218,51 @@ static const char *keep_text(struct fl_job *j, fl_str line, const struct fl_caps
     at = c->whole.p >= line.p && c->whole.p <= line.p + line.n ? (size_t)(c->whole.p - line.p) : 0;
     h->match_at = (uint32_t)at;
     h->match_len = (uint32_t)c->whole.n;
-    if (line.n <= FL_MAX_TEXT)
+    if (line.n <= most)
         return fl_arena_z(&j->arena, line);
-    from = at > FL_MAX_TEXT / 4 ? at - FL_MAX_TEXT / 4 : 0;
+    from = at > most / 4 ? at - most / 4 : 0;
     h->match_at = (uint32_t)(at - from + (from ? 5 : 0));
-    if (h->match_len > FL_MAX_TEXT / 2)
-        h->match_len = FL_MAX_TEXT / 2;
+    if (h->match_len > most / 2)
+        h->match_len = (uint32_t)(most / 2);
     return fl_arena_f(&j->arena, "%s%.*s%s", from ? "[...]" : "",
-                      FL_FMT(fl_str_sub(line, from, FL_MAX_TEXT - 10)),
-                      from + FL_MAX_TEXT - 10 < line.n ? "[...]" : "");
+                      FL_FMT(fl_str_sub(line, from, most - 10)),
+                      from + most - 10 < line.n ? "[...]" : "");
 }
 
 static int add_hit(struct fl_job *j, struct fl_event *e, const struct fl_hit *h, fl_str line,
                    const struct fl_caps *caps)
 {
     struct {
-        int32_t rank, host, gpu, by_rank;
+        uint32_t event;
+        int32_t rank, host, gpu, by_rank, zero;
         uint64_t gpu_name;
-    } key = {h->rank, h->host, h->gpu_index, h->mark.rank >= 0 ? h->mark.rank : h->mark.task,
+    } key = {e->number,
+             h->rank,
+             h->host,
+             h->gpu_index,
+             h->mark.rank >= 0 ? h->mark.rank : h->mark.task,
+             0,
              h->gpu.n ? fl_hash64(h->gpu.p, h->gpu.n, 2) : 0};
+    bool full = j->text_bytes >= FL_MAX_ALL_TEXT, added = false;
     uint32_t at;
-    bool added = false;
     struct fl_hit *slot;
 
-    if (fl_map_intern(&e->seen, fl_str_n((const char *)&key, sizeof(key)), 0, &at, &added))
-        return FL_ENOMEM;
-    if (!added && e->texts >= 4)
-        return FL_OK;
+    /* Before the map, which would grow with each line of a log that names ever new places. */
     if (e->nhits >= FL_MAX_EVENT_HITS || j->nhits >= FL_MAX_HITS)
+        return FL_OK;
+    if (fl_map_intern(&j->hit_of, fl_str_n((const char *)&key, sizeof(key)), 0, &at, &added))
+        return FL_ENOMEM;
+    if (!added && (e->texts >= 4 || full))
         return FL_OK;
     if (fl_grow((void **)&e->hits, &e->cap, e->nhits + 1, sizeof(*e->hits)))
         return FL_ENOMEM;
     slot = &e->hits[e->nhits++];
     *slot = *h;
+    slot->gpu = h->gpu.n ? fl_arena_str(&j->arena, h->gpu) : FL_S("");
     j->nhits++;
-    if (e->texts < FL_MAX_TEXTS) {
-        slot->text = keep_text(j, line, caps, slot);
+    if (e->texts < (full ? 1 : FL_MAX_TEXTS)) {
+        slot->text = keep_text(j, line, caps, full ? FL_SHORT_TEXT : FL_MAX_TEXT, slot);
+        j->text_bytes += line.n < FL_MAX_TEXT ? line.n : FL_MAX_TEXT;
         e->texts++;
     }
     return FL_OK;
@@ -295,14 +312,19 @@ static int add_hits(struct fl_job *j, struct fl_event *e, struct fl_hit *h, fl_s
 void fl_event_add(struct fl_job *j, const struct fl_rule *r, fl_str line,
                   const struct fl_caps *caps, const struct fl_mark *m, uint32_t traceback)
 {
-    struct fl_event *e = event_of(j, r, m->attempt);
+    char gpu[FL_GPU_TEXT];
+    struct fl_event *e;
     struct fl_hit h;
 
-    if (!e) {
+    if (event_of(j, r, m->attempt, &e)) {
         j->failed = FL_ENOMEM;
         return;
     }
-    fill_hit(j, r, caps, m, traceback, line, &h);
+    if (!e) {
+        j->hits_over++;
+        return;
+    }
+    fill_hit(j, r, caps, m, traceback, line, gpu, &h);
     if (add_hits(j, e, &h, line, caps))
         j->failed = FL_ENOMEM;
     if (!e->count++)
@@ -312,10 +334,8 @@ void fl_event_add(struct fl_job *j, const struct fl_rule *r, fl_str line,
 
 void fl_events_free(struct fl_job *j)
 {
-    for (size_t i = 0; i < j->nevents; i++) {
+    for (size_t i = 0; i < j->nevents; i++)
         fl_free(j->events[i]->hits);
-        fl_map_dispose(&j->events[i]->seen);
-    }
     fl_free(j->events);
     j->events = NULL;
     j->nevents = j->events_cap = 0;

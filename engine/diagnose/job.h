@@ -35,7 +35,9 @@
 #define FL_MAX_WRITERS 65536
 #define FL_MAX_RANKS 131072
 #define FL_MAX_HOSTS 32768
+#define FL_MAX_LEARNT 131072 /* entries of each map between places */
 #define FL_MAX_TRACEBACKS 8192
+#define FL_MAX_OPEN_TRACEBACKS 32768
 #define FL_TABLES 64        /* failure tables that may be printed through each other */
 #define FL_RANK_TEXT 240    /* bytes kept of each rank's last line */
 #define FL_MAX_POINTS 16384 /* metric points kept */
@@ -152,6 +154,7 @@ struct fl_traceback {
     int32_t process;   /* of torch.multiprocessing.spawn: its number, the local rank; -1 */
     bool torchrun;     /* the launcher's own: ChildFailedError and the like */
     fl_str type, message, file, function; /* of the exception and the innermost frame */
+    char *room;                           /* where these stand */
     uint64_t file_line;                   /* of the innermost frame */
 };
 
@@ -185,7 +188,7 @@ struct fl_hit {
     int32_t rank, host;           /* the accused, -1 nobody in particular */
     int32_t gpu_index;
     fl_str gpu;
-    uint32_t traceback; /* number + 1, 0 none */
+    uint32_t traceback; /* number + 1, 0 none; its last.seq is mark.seq unless it was let go */
     int32_t exit_code;  /* INT32_MIN unknown */
     bool self;          /* the accused is the printer, or a place that the line itself names */
     bool waited;        /* the line ends a wait: it began before it was printed */
@@ -334,8 +337,10 @@ struct fl_job {
         uint32_t writer;
         struct fl_table_row row;
     } tables[FL_TABLES];
+    size_t listed; /* names of host lists so far */
     struct fl_traceback *tracebacks;
     size_t ntracebacks, tracebacks_cap;
+    uint64_t ended_tracebacks; /* in all; of the later ones only the latest are kept */
     uint32_t chains;
 
     struct fl_event **events;

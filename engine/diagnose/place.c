@@ -203,22 +203,39 @@ static bool pci_address(fl_str s, fl_str *domain, fl_str *bus, fl_str *device)
     return true;
 }
 
-fl_str fl_gpu_normal(fl_arena *a, fl_str gpu)
+fl_str fl_gpu_normal(fl_str gpu, char out[FL_GPU_TEXT])
 {
-    fl_str domain, bus, device, out;
-    char text[24];
+    fl_str domain, bus, device;
     int n;
 
-    if (!pci_address(gpu, &domain, &bus, &device))
-        return fl_arena_str(a, fl_str_sub(gpu, 0, 64));
+    if (!pci_address(gpu, &domain, &bus, &device)) {
+        gpu = fl_str_sub(gpu, 0, FL_GPU_TEXT);
+        if (gpu.n)
+            memcpy(out, gpu.p, gpu.n);
+        return fl_str_n(out, gpu.n);
+    }
     if (domain.n > 4)
         domain = fl_str_from(domain, domain.n - 4);
-    n = snprintf(text, sizeof(text), "%.*s:%.*s:%.*s", FL_FMT(domain), FL_FMT(bus), FL_FMT(device));
-    out = fl_arena_str(a, fl_str_n(text, (size_t)n));
-    for (size_t i = 0; i < out.n && out.p; i++)
-        if (out.p[i] >= 'A' && out.p[i] <= 'F')
-            ((char *)(uintptr_t)out.p)[i] += 32;
-    return out;
+    n = snprintf(out, FL_GPU_TEXT, "%.*s:%.*s:%.*s", FL_FMT(domain), FL_FMT(bus), FL_FMT(device));
+    for (int i = 0; i < n; i++)
+        if (out[i] >= 'A' && out[i] <= 'F')
+            out[i] = (char)(out[i] + 32);
+    return fl_str_n(out, (size_t)n);
+}
+
+/* The rank's card. Kept in one place for ever, however often a log changes its mind. */
+static void set_gpu(struct fl_job *j, struct fl_rank *r, fl_str gpu)
+{
+    char text[FL_GPU_TEXT], *room = (char *)(uintptr_t)r->gpu.p;
+    fl_str norm = fl_gpu_normal(gpu, text);
+
+    if (!room)
+        room = fl_arena_alloc(&j->arena, FL_GPU_TEXT + 1);
+    if (!room)
+        return; /* the arena remembers */
+    memcpy(room, norm.p, norm.n);
+    room[norm.n] = 0;
+    r->gpu = fl_str_n(room, norm.n);
 }
 
 static fl_str host_key(char key[48], int32_t host, fl_str what)
@@ -228,14 +245,24 @@ static fl_str host_key(char key[48], int32_t host, fl_str what)
     return fl_str_n(key, (size_t)n);
 }
 
+/* A log can name a new place on every line: what is over the limit is not learnt. */
+static void learn(struct fl_job *j, fl_map *map, fl_str key, uint32_t value)
+{
+    uint32_t was;
+
+    if (map->n >= FL_MAX_LEARNT && !fl_map_get(map, key, &was))
+        j->places.over = true;
+    else if (fl_map_set(map, key, value))
+        j->failed = FL_ENOMEM;
+}
+
 static void learn_gpu(struct fl_job *j, int32_t host, fl_str gpu, int32_t index)
 {
-    char key[48];
-    fl_str norm = fl_gpu_normal(&j->arena, gpu);
+    char key[48], text[FL_GPU_TEXT];
+    fl_str norm = fl_gpu_normal(gpu, text);
 
-    if (fl_map_set(&j->places.gpu_of, host_key(key, host, norm), (uint32_t)index) ||
-        fl_map_set(&j->places.gpu_of, host_key(key, -1, norm), (uint32_t)index))
-        j->failed = FL_ENOMEM;
+    learn(j, &j->places.gpu_of, host_key(key, host, norm), (uint32_t)index);
+    learn(j, &j->places.gpu_of, host_key(key, -1, norm), (uint32_t)index);
 }
 
 int32_t fl_places_gpu_index(const struct fl_places *p, int32_t host, fl_str gpu)
@@ -267,13 +294,11 @@ void fl_places_node_host(struct fl_job *j, const struct fl_mark *m, int32_t host
 
     if (host < 0 || (m->node_rank < 0 && m->task < 0))
         return;
-    if (fl_map_intern(&j->places.node_of, k, (uint32_t)host, &at, NULL)) {
-        j->failed = FL_ENOMEM;
-        return;
-    }
-    if (at != UINT32_MAX &&
-        fl_places_real_host(&j->places, (int32_t)at) != fl_places_real_host(&j->places, host))
-        fl_map_set(&j->places.node_of, k, UINT32_MAX);
+    if (!fl_map_get(&j->places.node_of, k, &at))
+        learn(j, &j->places.node_of, k, (uint32_t)host);
+    else if (at != UINT32_MAX &&
+             fl_places_real_host(&j->places, (int32_t)at) != fl_places_real_host(&j->places, host))
+        learn(j, &j->places.node_of, k, UINT32_MAX);
 }
 
 static int32_t host_of_node(const struct fl_places *p, const struct fl_mark *m)
@@ -292,9 +317,7 @@ static void learn_local(struct fl_job *j, int32_t host, int64_t local, int32_t r
     char key[48], number[24];
     int n = snprintf(number, sizeof(number), "%lld", (long long)local);
 
-    if (fl_map_set(&j->places.local_of, host_key(key, host, fl_str_n(number, (size_t)n)),
-                   (uint32_t)rank))
-        j->failed = FL_ENOMEM;
+    learn(j, &j->places.local_of, host_key(key, host, fl_str_n(number, (size_t)n)), (uint32_t)rank);
 }
 
 static void learn_pid(struct fl_job *j, const struct fl_mark *m, int64_t pid, int32_t rank)
@@ -302,11 +325,11 @@ static void learn_pid(struct fl_job *j, const struct fl_mark *m, int64_t pid, in
     char key[48], number[24];
     int n = snprintf(number, sizeof(number), "%lld", (long long)pid);
 
-    if (pid > 0 && fl_map_set(&j->places.pid_of,
-                              host_key(key, m->host >= 0 ? m->host : -2 - (int32_t)m->file,
-                                       fl_str_n(number, (size_t)n)),
-                              (uint32_t)rank))
-        j->failed = FL_ENOMEM;
+    if (pid > 0)
+        learn(j, &j->places.pid_of,
+              host_key(key, m->host >= 0 ? m->host : -2 - (int32_t)m->file,
+                       fl_str_n(number, (size_t)n)),
+              (uint32_t)rank);
 }
 
 static void learn_world(struct fl_job *j, int64_t n, bool sure)
@@ -339,7 +362,7 @@ static void learn_rank(struct fl_job *j, const struct fl_fact *f, const struct f
     if (f->gpu_index >= 0)
         r->gpu_index = (int32_t)f->gpu_index;
     if (f->gpu.n) {
-        r->gpu = fl_gpu_normal(&j->arena, f->gpu);
+        set_gpu(j, r, f->gpu);
         if (f->gpu_index >= 0)
             learn_gpu(j, host, f->gpu, (int32_t)f->gpu_index);
     }
@@ -429,7 +452,7 @@ void fl_places_learn(struct fl_job *j, const struct fl_mark *m, fl_str message)
         j->tables[i].writer = m->writer + 1;
         j->tables[i].row = (struct fl_table_row){.rank = -1, .local_rank = -1};
     }
-    fl_facts_parse(message, &j->tables[i].row, learn_fact, &l);
+    fl_facts_parse(message, &j->tables[i].row, &j->listed, learn_fact, &l);
 }
 
 /* ---- settling ---- */

@@ -12,7 +12,7 @@
 struct teller {
     void (*tell)(void *ctx, const struct fl_fact *fact);
     void *ctx;
-    size_t told;
+    size_t told, *listed;
 };
 
 static const struct fl_fact nothing = {
@@ -228,6 +228,7 @@ static void tell_scheduler_host(void *ctx, fl_str host)
     f.kind = FL_FACT_SCHEDULER_HOST;
     f.host = host;
     tell(ctx, &f);
+    ++*((struct teller *)ctx)->listed;
 }
 
 static void node_list(fl_str s, struct teller *t)
@@ -236,7 +237,7 @@ static void node_list(fl_str s, struct teller *t)
         "NODELIST=", "NODELIST: ", "NODELIST = ", "NodeList=",   "nodelist=", "Nodelist: ",
         "Nodelist=", "nodelist: ", "node list: ", "Node list: ", "NodeList: "};
 
-    for (size_t i = 0; i < sizeof(names) / sizeof(*names); i++) {
+    for (size_t i = 0; i < sizeof(names) / sizeof(*names) && *t->listed < FL_LISTED_NAMES; i++) {
         ptrdiff_t at = fl_str_find(s, fl_str_c(names[i]));
         size_t n = 0;
         bool in = false;
@@ -390,10 +391,10 @@ static void here(fl_str s, struct teller *t)
         tell(t, &f);
 }
 
-void fl_facts_parse(fl_str s, struct fl_table_row *row,
+void fl_facts_parse(fl_str s, struct fl_table_row *row, size_t *listed,
                     void (*tell_fn)(void *ctx, const struct fl_fact *fact), void *ctx)
 {
-    struct teller t = {tell_fn, ctx, 0};
+    struct teller t = {tell_fn, ctx, 0, listed};
     fl_str body = fl_str_trim(s);
     struct fl_fact f = nothing;
 

@@ -31,9 +31,12 @@ struct fl_table_row {
     int64_t rank, local_rank;
 };
 
+#define FL_LISTED_NAMES 4000000 /* most names that a job's host lists are expanded to */
+
 /* Tells each fact in the message. Slices point into the message, `row`, or a buffer that is gone
- * after the call of `tell`. */
-void fl_facts_parse(fl_str message, struct fl_table_row *row,
+ * after the call of `tell`. `listed` counts the names of host lists over all calls: twenty bytes of
+ * log can ask for 4096 of them, so that from FL_LISTED_NAMES on lists are passed over. */
+void fl_facts_parse(fl_str message, struct fl_table_row *row, size_t *listed,
                     void (*tell)(void *ctx, const struct fl_fact *fact), void *ctx);
 /* Expands a Slurm host list such as "n[1-3,7],gpu12": calls `each` for every name, at most 4096. */
 void fl_hostlist_each(fl_str list, void (*each)(void *ctx, fl_str host), void *ctx);

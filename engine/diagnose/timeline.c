@@ -6,8 +6,9 @@
  * resume, or an append to the same file). Trainers that print step and loss on two lines (progress
  * bar and dict, Composer's blocks) are joined here.
  *
- * When FL_MAX_POINTS is reached every second point of the older half goes, unless it is one with a
- * NaN: what is looked for is at the end, and the past serves as the yardstick.
+ * When FL_MAX_POINTS is reached every second point of the older half goes, the first of a run of NaN
+ * excepted where that leaves enough: what is looked for is at the end, and the past serves as the
+ * yardstick.
  */
 #include "diagnose/timeline.h"
 
@@ -27,7 +28,9 @@ int fl_timeline_new(struct fl_job *j, fl_err *err)
 
     if (!t)
         return fl_fail_nomem(err);
-    t->first_step = t->last_step = t->total = t->saved_step = -1;
+    t->first_step = t->last_step = t->total = t->saved_step = t->saving_step = -1;
+    t->first_time = INT64_MAX;
+    t->latest_time = INT64_MIN;
     j->timeline = t;
     return FL_OK;
 }
@@ -38,24 +41,46 @@ void fl_timeline_free(struct fl_timeline *t)
         return;
     for (size_t i = 0; i < t->n; i++)
         fl_free((char *)(uintptr_t)t->points[i].text);
+    for (size_t i = 0; i < t->nends; i++)
+        fl_free((char *)(uintptr_t)t->ends[i].text);
     fl_free((char *)(uintptr_t)t->pending.text);
     fl_free(t->points);
     fl_free(t);
 }
 
+static bool nan_begins(const struct fl_timeline *t, size_t i)
+{
+    const struct fl_metric *m = &t->points[i].m, *before = &t->points[i - 1].m;
+
+    return (m->loss_nan || m->grad_nan) && !before->loss_nan && !before->grad_nan;
+}
+
 static void thin_out(struct fl_timeline *t)
 {
-    size_t half = t->n / 2, to = 0;
+    size_t half = t->n / 2, to = 0, begins = 0;
 
+    for (size_t i = 1; i < half; i += 2)
+        begins += nan_begins(t, i);
     for (size_t i = 0; i < t->n; i++) {
         struct fl_point *p = &t->points[i];
-        if (i < half && i % 2 && !p->m.loss_nan && !p->m.grad_nan) {
+        if (i < half && i % 2 && (begins > half / 4 || !nan_begins(t, i))) {
             fl_free((char *)(uintptr_t)p->text);
             continue;
         }
         t->points[to++] = *p;
     }
     t->n = to;
+}
+
+/* A point of this time is there. */
+static void span(struct fl_timeline *t, const struct fl_mark *at)
+{
+    t->mixed |= at->t == FL_T_NONE || (t->n > 1 && at->clock != t->time_clock);
+    t->time_clock = at->clock;
+    if (at->t < t->first_time)
+        t->first_time = at->t;
+    if (at->t > t->latest_time)
+        t->latest_time = at->t;
 }
 
 static struct fl_point *add_point(struct fl_job *j, const struct fl_metric *m, fl_str line,
@@ -66,8 +91,6 @@ static struct fl_point *add_point(struct fl_job *j, const struct fl_metric *m, f
 
     if (t->n >= FL_MAX_POINTS)
         thin_out(t);
-    if (t->n >= FL_MAX_POINTS)
-        return NULL; /* nothing but NaN */
     if (fl_grow((void **)&t->points, &t->cap, t->n + 1, sizeof(*t->points))) {
         j->failed = FL_ENOMEM;
         return NULL;
@@ -77,6 +100,7 @@ static struct fl_point *add_point(struct fl_job *j, const struct fl_metric *m, f
         .m = *m, .at = *at, .segment = t->segment, .text = fl_strdup_s(fl_str_sub(line, 0, 1200))};
     if (!p->text)
         j->failed = FL_ENOMEM;
+    span(t, at);
     return p;
 }
 
@@ -97,6 +121,7 @@ static void fill_point(struct fl_job *j, struct fl_point *p, const struct fl_met
         fl_free((char *)(uintptr_t)p->text);
         p->text = text;
         p->at = *at;
+        span(j->timeline, at);
     }
     if (isnan(p->m.grad_norm) && !p->m.grad_nan) {
         p->m.grad_norm = m->grad_norm;
@@ -149,16 +174,8 @@ static void rank_step(struct fl_job *j, const struct fl_mark *at)
 /* A file whose steps lie outside the time of those that are known: another part of the job. */
 static bool another_time(const struct fl_timeline *t, const struct fl_mark *at)
 {
-    int64_t low = INT64_MAX, high = INT64_MIN;
-
-    for (size_t i = 0; i < t->n; i++) {
-        const struct fl_mark *p = &t->points[i].at;
-        if (p->t == FL_T_NONE || p->clock != at->clock)
-            return false;
-        low = p->t < low ? p->t : low;
-        high = p->t > high ? p->t : high;
-    }
-    return at->own_time && (at->t < low - 60000000 || at->t > high + 60000000);
+    return !t->mixed && t->time_clock == at->clock && at->own_time &&
+           (at->t < t->first_time - 60000000 || at->t > t->latest_time + 60000000);
 }
 
 void fl_timeline_metric(struct fl_job *j, fl_str message, fl_str line, const struct fl_mark *at)
@@ -179,6 +196,8 @@ void fl_timeline_metric(struct fl_job *j, fl_str message, fl_str line, const str
             fl_free((char *)(uintptr_t)t->pending.text);
             t->pending = (struct fl_point){
                 .m = m, .at = *at, .text = fl_strdup_s(fl_str_sub(line, 0, 1200))};
+            if (!t->pending.text)
+                j->failed = FL_ENOMEM;
         }
         return;
     }
@@ -251,7 +270,7 @@ static void note_checkpoint(struct fl_job *j, fl_str message, bool done)
         t->nsaved++;
     memmove(t->saved + 1, t->saved, (FL_SAVED - 1) * sizeof(*t->saved));
     t->saved[0].step = step;
-    t->saved[0].path = "";
+    t->saved[0].path[0] = 0;
     at = fl_str_find_c(message, '/');
     if (at >= 0) {
         size_t n = 0;
@@ -261,10 +280,28 @@ static void note_checkpoint(struct fl_job *j, fl_str message, bool done)
         path = fl_str_from(message, (size_t)at);
         while (n < path.n && !strchr(" '\"`,)]", path.p[n]))
             n++;
-        t->saved[0].path = fl_arena_z(&j->arena, fl_str_sub(path, 0, n < 400 ? n : 400));
-        if (!t->saved[0].path)
-            t->saved[0].path = "";
+        n = n < FL_PATH - 1 ? n : FL_PATH - 1;
+        memcpy(t->saved[0].path, path.p, n);
+        t->saved[0].path[n] = 0;
     }
+}
+
+/* The first few and the latest. */
+static void note_end(struct fl_job *j, fl_str line, const struct fl_mark *m)
+{
+    struct fl_timeline *t = j->timeline;
+    const char *text = fl_strdup_s(fl_str_sub(line, 0, 1200));
+
+    if (!text) {
+        j->failed = FL_ENOMEM;
+        return;
+    }
+    if (t->nends < FL_ENDS)
+        t->nends++;
+    else
+        fl_free((char *)(uintptr_t)t->ends[FL_ENDS - 1].text);
+    t->ends[t->nends - 1].at = *m;
+    t->ends[t->nends - 1].text = text;
 }
 
 void fl_timeline_sign(struct fl_job *j, int kind, fl_str message, fl_str line,
@@ -286,13 +323,7 @@ void fl_timeline_sign(struct fl_job *j, int kind, fl_str message, fl_str line,
                  FL_FMT(fl_str_sub(line, 0, sizeof(t->busy) - 1)));
         break;
     case FL_SIGN_END:
-        if (t->nends < FL_ENDS) {
-            t->ends[t->nends].at = *m;
-            t->ends[t->nends++].text = fl_arena_z(&j->arena, fl_str_sub(line, 0, 1200));
-        } else {
-            t->ends[FL_ENDS - 1].at = *m;
-            t->ends[FL_ENDS - 1].text = fl_arena_z(&j->arena, fl_str_sub(line, 0, 1200));
-        }
+        note_end(j, line, m);
         break;
     case FL_SIGN_ATTEMPT:
         if (j->progress != t->attempt_progress || t->signs[kind] == 1 ||

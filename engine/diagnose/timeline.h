@@ -9,6 +9,7 @@
 
 #define FL_GAPS 4096
 #define FL_SAVED 16
+#define FL_PATH 400
 #define FL_ENDS 4
 
 struct fl_timeline {
@@ -17,6 +18,9 @@ struct fl_timeline {
     uint16_t segment; /* steps fell back so many times */
     int64_t first_step, last_step, total, saved_step, saving_step;
     int64_t restart_from, restart_step; /* of the latest fall-back */
+    int64_t first_time, latest_time;    /* of all points; of no use when `mixed` */
+    uint8_t time_clock;
+    bool mixed; /* a point had no time, or one of another clock */
     struct fl_mark restart_at;
     bool restart_bar; /* told by a progress bar: an epoch's beginning */
     struct fl_mark last_progress, last_eval;
@@ -33,12 +37,12 @@ struct fl_timeline {
     uint64_t signs[FL_SIGNS];
     struct {
         int64_t step;
-        const char *path;
+        char path[FL_PATH];
     } saved[FL_SAVED]; /* newest first */
     size_t nsaved;
     struct {
         struct fl_mark at;
-        const char *text;
+        const char *text; /* owned */
     } ends[FL_ENDS];
     size_t nends;
     uint32_t attempt_progress;

@@ -23,8 +23,16 @@
 #define STRANGERS 80 /* lines of another kind that may stand inside a traceback */
 #define LINES 1500
 
+/* Bytes kept of an exception's and a frame's texts. */
+#define TYPE 200
+#define MESSAGE 512
+#define FILE_NAME 512
+#define FUNCTION 120
+
+/* The frame's texts stand here while the traceback is open: kept for good is only the last. */
 struct fl_tb_open {
     struct fl_traceback tb;
+    char file[FILE_NAME], function[FUNCTION];
     unsigned lines, strangers;
     bool frames; /* a frame has been seen */
     bool box;    /* drawn by rich, and its lower edge has not come yet */
@@ -95,7 +103,7 @@ static bool exception_line(fl_str s, fl_str *type, fl_str *message)
     ptrdiff_t dot;
     fl_str name;
 
-    while (n < s.n && n < 200 && word_char(s.p[n]))
+    while (n < s.n && n < TYPE && word_char(s.p[n]))
         n++;
     if (n < 3 || (s.p[0] >= '0' && s.p[0] <= '9') || s.p[n - 1] == '.')
         return false;
@@ -116,9 +124,18 @@ static bool exception_line(fl_str s, fl_str *type, fl_str *message)
     return true;
 }
 
-/* `File "x.py", line 12, in f` */
-static bool frame_line(struct fl_job *j, fl_str s, struct fl_traceback *tb)
+static fl_str hold(char *room, size_t cap, fl_str s)
 {
+    s = fl_str_sub(s, 0, cap);
+    if (s.n)
+        memcpy(room, s.p, s.n);
+    return fl_str_n(room, s.n);
+}
+
+/* `File "x.py", line 12, in f` */
+static bool frame_line(struct fl_tb_open *o, fl_str s)
+{
+    struct fl_traceback *tb = &o->tb;
     ptrdiff_t quote, in;
     fl_str rest;
 
@@ -128,22 +145,22 @@ static bool frame_line(struct fl_job *j, fl_str s, struct fl_traceback *tb)
     quote = fl_str_find_c(rest, '"');
     if (quote < 0 || !fl_str_starts(fl_str_from(rest, (size_t)quote), FL_S("\", line ")))
         return false;
-    tb->file =
-        fl_arena_str(&j->arena, fl_str_sub(rest, 0, (size_t)quote < 512 ? (size_t)quote : 512));
+    tb->file = hold(o->file, sizeof(o->file), fl_str_sub(rest, 0, (size_t)quote));
     rest = fl_str_from(rest, (size_t)quote + 8);
     tb->file_line = 0;
     fl_str_u64(rest, UINT32_MAX, &tb->file_line);
     in = fl_str_find(rest, FL_S(", in "));
-    tb->function =
-        in < 0 ? FL_S("") : fl_arena_str(&j->arena, fl_str_sub(rest, (size_t)in + 5, 120));
+    tb->function = hold(o->function, sizeof(o->function),
+                        in < 0 ? FL_S("") : fl_str_from(rest, (size_t)in + 5));
     if (!stdlib_frame(tb->file))
         tb->user = !library_frame(tb->file);
     return true;
 }
 
 /* `│ /run/train.py:12 in f        │`, the borders taken off */
-static void box_frame(struct fl_job *j, fl_str s, struct fl_traceback *tb)
+static void box_frame(struct fl_tb_open *o, fl_str s)
 {
+    struct fl_traceback *tb = &o->tb;
     ptrdiff_t at = fl_str_find(s, FL_S(" in ")), colon;
     fl_str file, function;
     uint64_t line;
@@ -160,9 +177,9 @@ static void box_frame(struct fl_job *j, fl_str s, struct fl_traceback *tb)
     function = fl_str_from(s, (size_t)at + 4);
     if (fl_str_find_c(function, ' ') >= 0)
         return;
-    tb->file = fl_arena_str(&j->arena, fl_str_sub(file, 0, 512));
+    tb->file = hold(o->file, sizeof(o->file), file);
     tb->file_line = line;
-    tb->function = fl_arena_str(&j->arena, fl_str_sub(function, 0, 120));
+    tb->function = hold(o->function, sizeof(o->function), function);
     if (!stdlib_frame(tb->file))
         tb->user = !library_frame(tb->file);
 }
@@ -173,6 +190,8 @@ static void open_traceback(struct fl_job *j, struct fl_writer *w, fl_str message
     struct fl_tb_open *o = w->tb;
     bool wrapped;
 
+    if (!o && j->open_tracebacks >= FL_MAX_OPEN_TRACEBACKS)
+        return;
     if (!o) {
         o = fl_calloc(1, sizeof(*o));
         if (!o) {
@@ -189,7 +208,7 @@ static void open_traceback(struct fl_job *j, struct fl_writer *w, fl_str message
     o->tb.wrapped = wrapped || w->inner;
     if (w->connector || o->tb.wrapped) {
         o->tb.chain = w->chain;
-        o->tb.position = o->tb.wrapped ? 0 : (uint16_t)(w->position + 1);
+        o->tb.position = o->tb.wrapped ? 0 : (uint16_t)(w->position + (w->position < UINT16_MAX));
     }
     if (!o->tb.chain)
         o->tb.chain = ++j->chains;
@@ -199,12 +218,43 @@ static void open_traceback(struct fl_job *j, struct fl_writer *w, fl_str message
     w->connector = w->inner = w->ignored = false;
 }
 
+/* Where the n-th traceback of the job is kept. When the room is full the later half is used again
+ * and again: a job that dies after ten thousand exceptions it got over dies of the last. */
+static size_t slot_of(uint64_t n)
+{
+    const uint64_t most = FL_MAX_TRACEBACKS, half = most / 2;
+
+    return (size_t)(n < most ? n : half + (n - most) % half);
+}
+
 /* The wrapper that was printed before its origin moves behind it in the chain. */
 static void demote_wrapper(struct fl_job *j, uint32_t chain)
 {
-    for (size_t i = j->ntracebacks; i-- > 0 && j->ntracebacks - i < 64;)
-        if (j->tracebacks[i].chain == chain && j->tracebacks[i].position < UINT16_MAX)
-            j->tracebacks[i].position++;
+    for (uint64_t i = j->ended_tracebacks; i-- > 0 && j->ended_tracebacks - i < 64;) {
+        struct fl_traceback *tb = &j->tracebacks[slot_of(i)];
+        if (tb->chain == chain && tb->position < UINT16_MAX)
+            tb->position++;
+    }
+}
+
+/* The texts of a slot stand in one piece of memory, which the next traceback in it takes over. */
+static int keep_texts(struct fl_job *j, struct fl_traceback *tb, fl_str type, fl_str message)
+{
+    fl_str *const to[] = {&tb->type, &tb->message, &tb->file, &tb->function};
+    const fl_str from[] = {type, message, tb->file, tb->function};
+    static const size_t most[] = {TYPE, MESSAGE, FILE_NAME, FUNCTION};
+    char *p = tb->room;
+
+    if (!p)
+        p = tb->room = fl_arena_alloc(&j->arena, TYPE + MESSAGE + FILE_NAME + FUNCTION + 4);
+    if (!p)
+        return FL_ENOMEM;
+    for (size_t i = 0; i < sizeof(to) / sizeof(*to); i++) {
+        *to[i] = hold(p, most[i], from[i]);
+        p[to[i]->n] = 0;
+        p += most[i] + 1;
+    }
+    return FL_OK;
 }
 
 static void drop(struct fl_job *j, struct fl_writer *w)
@@ -218,25 +268,26 @@ static void end_traceback(struct fl_job *j, struct fl_writer *w, fl_str type, fl
                           const struct fl_mark *m)
 {
     struct fl_traceback tb = w->tb->tb;
+    size_t slot = slot_of(j->ended_tracebacks);
 
-    drop(j, w);
     w->chain = tb.chain;
     w->position = tb.position;
-    if (j->ntracebacks >= FL_MAX_TRACEBACKS)
-        return;
-    if (fl_grow((void **)&j->tracebacks, &j->tracebacks_cap, j->ntracebacks + 1,
-                sizeof(*j->tracebacks))) {
-        j->failed = FL_ENOMEM;
-        return;
-    }
-    if (tb.wrapped)
-        demote_wrapper(j, tb.chain);
     tb.last = *m;
-    tb.type = fl_arena_str(&j->arena, type);
-    tb.message = fl_arena_str(&j->arena, fl_str_sub(message, 0, 512));
     tb.torchrun = launcher_type(type);
-    j->tracebacks[j->ntracebacks++] = tb;
-    w->tb_done = (uint32_t)j->ntracebacks;
+    if (slot < j->ntracebacks)
+        tb.room = j->tracebacks[slot].room;
+    if (keep_texts(j, &tb, type, message) ||
+        fl_grow((void **)&j->tracebacks, &j->tracebacks_cap, slot + 1, sizeof(*j->tracebacks))) {
+        j->failed = FL_ENOMEM;
+    } else {
+        if (tb.wrapped)
+            demote_wrapper(j, tb.chain);
+        j->tracebacks[slot] = tb;
+        j->ntracebacks += slot == j->ntracebacks;
+        j->ended_tracebacks++;
+        w->tb_done = (uint32_t)slot + 1;
+    }
+    drop(j, w);
 }
 
 void fl_traceback_close(struct fl_job *j, struct fl_writer *w)
@@ -287,7 +338,7 @@ static bool between(struct fl_writer *w, fl_str t)
 }
 
 /* Within the box nothing is an exception: its lines are source, and the values of variables. */
-static bool box_line(struct fl_job *j, struct fl_tb_open *o, fl_str message, fl_str t)
+static bool box_line(struct fl_tb_open *o, fl_str message, fl_str t)
 {
     fl_str s = fl_str_trim(message);
 
@@ -300,7 +351,7 @@ static bool box_line(struct fl_job *j, struct fl_tb_open *o, fl_str message, fl_
     if (!fl_str_starts(s, BAR) && !fl_str_starts(s, FL_S("|")))
         return false;
     o->frames = true;
-    box_frame(j, fl_str_ends(t, FL_S("|")) ? fl_str_trim(fl_str_sub(t, 0, t.n - 1)) : t, &o->tb);
+    box_frame(o, fl_str_ends(t, FL_S("|")) ? fl_str_trim(fl_str_sub(t, 0, t.n - 1)) : t);
     return true;
 }
 
@@ -322,9 +373,9 @@ enum fl_tb_part fl_traceback_line(struct fl_job *j, struct fl_writer *w, fl_str 
         drop(j, w);
         return FL_TB_NONE;
     }
-    if (box_line(j, o, message, t))
+    if (box_line(o, message, t))
         return FL_TB_INSIDE;
-    if (frame_line(j, t, &o->tb)) {
+    if (frame_line(o, t)) {
         o->frames = true;
         return FL_TB_INSIDE;
     }

@@ -58,6 +58,10 @@ static void move_timeline(struct fl_job *j)
     move_mark(&t->pending.at, j->year);
     if (t->last_time)
         t->last_time = moved(t->last_time, j->year);
+    if (t->n && !t->mixed && t->time_clock == FL_CLOCK_LOCAL) {
+        t->first_time = moved(t->first_time, j->year);
+        t->latest_time = moved(t->latest_time, j->year);
+    }
 }
 
 void fl_job_rebase(struct fl_job *j)
