@@ -25,7 +25,10 @@
 
 #define US 1000000LL
 #define DAY (86400 * US)
-#define RULES_A_LINE 24
+/* Bytes that the rules may be tried on in one line, and the tries that it has in any case. A line
+ * of 200 bytes on which every shipped pattern is tried needs half a million. */
+#define TRY_BYTES (4u << 20)
+#define TRIES 24
 
 static struct fl_file_state *file_state(struct fl_job *j, uint32_t file)
 {
@@ -114,9 +117,10 @@ static struct fl_writer *writer_of(struct fl_job *j, const struct fl_prefix *p, 
         key.pid = p->pid;
     if (p->rank < 0)
         key.host = p->host.n ? (uint32_t)fl_hash64(p->host.p, p->host.n, 1) : 0;
-    if (j->nwriters >= FL_MAX_WRITERS) {
-        *index = 0;
-        return &j->writers[0];
+    if (j->nwriters >= FL_MAX_WRITERS) { /* those that came too late are all the first one */
+        fl_map_get(&j->writer_of, fl_str_n((const char *)&key, sizeof(key)), &at);
+        *index = at;
+        return &j->writers[at];
     }
     if (fl_map_intern(&j->writer_of, fl_str_n((const char *)&key, sizeof(key)),
                       (uint32_t)j->nwriters, &at, &added) ||
@@ -326,6 +330,7 @@ static void match_line(struct fl_job *j, const struct fl_candidate *c, size_t n,
                        size_t message, const struct fl_writer *w, struct line_hits *out)
 {
     struct fl_caps caps;
+    size_t tries = 0;
 
     *out = (struct line_hits){0};
     for (size_t i = 0; i < n; i++) {
@@ -337,7 +342,7 @@ static void match_line(struct fl_job *j, const struct fl_candidate *c, size_t n,
         }
         r = &j->rules->rules[id];
         if (r == out->best || r == out->confirm || r->maturity == FL_DRAFT ||
-            !frame_fits(j, r, w) ||
+            !frame_fits(j, r, w) || (++tries > TRIES && tries > TRY_BYTES / (line.n + 1)) ||
             !fl_match_confirm(j->matcher, j->scratch, c[i].pattern, line, message, &caps) ||
             (r->nnots && refused(j, r, line)))
             continue;

@@ -364,6 +364,13 @@ static void set_step(struct fl_metric *m, double v)
         m->step = (int64_t)v;
 }
 
+/* "nan" and 1e300 are numbers, but no counts. */
+static void set_count(int64_t *out, const struct found *f, enum meaning what)
+{
+    if (f->by[what] != NONE && f->value[what] >= 0 && f->value[what] < 1e15)
+        *out = (int64_t)f->value[what];
+}
+
 static void fill(fl_str s, const struct found *f, struct fl_metric *m)
 {
     m->eval = f->by[EVALUATION] != NONE && f->by[TRAINING] == NONE;
@@ -380,10 +387,8 @@ static void fill(fl_str s, const struct found *f, struct fl_metric *m)
     }
     if (f->by[SCALE] != NONE)
         m->loss_scale = f->value[SCALE];
-    if (f->by[SKIPPED] != NONE)
-        m->skipped = (int64_t)f->value[SKIPPED];
-    if (f->by[NANS] != NONE)
-        m->nans = (int64_t)f->value[NANS];
+    set_count(&m->skipped, f, SKIPPED);
+    set_count(&m->nans, f, NANS);
     if (f->by[RATE] != NONE && f->value[RATE] > 0)
         m->rate = f->value[RATE];
     read_time(s, f, m);

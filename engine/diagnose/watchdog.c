@@ -20,6 +20,7 @@
 
 #include "base/alloc.h"
 
+#define MOST_MS (1000LL * 365 * 86400 * 1000) /* a thousand years: more is no time */
 #define CONTROL 16 /* elements: more is a gradient, less is bookkeeping */
 
 static bool field(fl_str s, const char *name, int64_t *out)
@@ -85,7 +86,8 @@ static struct fl_wait *wait_of(struct fl_job *j, int32_t rank, uint64_t group)
     bool added;
 
     if (w->n >= FL_MAX_RANKS)
-        return NULL;
+        return fl_map_get(&w->index, fl_str_n((const char *)&key, sizeof(key)), &at) ? &w->v[at]
+                                                                                     : NULL;
     if (fl_map_intern(&w->index, fl_str_n((const char *)&key, sizeof(key)), (uint32_t)w->n, &at,
                       &added) ||
         (added && fl_grow((void **)&w->v, &w->cap, w->n + 1, sizeof(*w->v)))) {
@@ -117,7 +119,7 @@ void fl_watchdog_line(struct fl_job *j, fl_str s, fl_str line, const struct fl_m
         field(s, "Rank ", &rank);
     if (rank < 0)
         rank = m->task;
-    if (rank < 0 || !(w = wait_of(j, (int32_t)rank, group)))
+    if (rank < 0 || rank > FL_MAX_RANKS || !(w = wait_of(j, (int32_t)rank, group)))
         return;
     if (field(s, "last enqueued work", &v) || field(s, "last enqueued NCCL work", &v))
         w->enqueued = v;
@@ -140,7 +142,7 @@ void fl_watchdog_line(struct fl_job *j, fl_str s, fl_str line, const struct fl_m
         memcpy(w->op, op.p, n);
         w->op[n] = 0;
     }
-    if (field(s, "ran for", &ms) && m->t != FL_T_NONE)
+    if (field(s, "ran for", &ms) && ms >= 0 && ms < MOST_MS && m->t != FL_T_NONE)
         w->begin = m->t - ms * 1000;
 }
 

@@ -96,6 +96,9 @@ static void host_lists_unfold(void **state)
         {"n[01-03,7],gpu12", "n01 n02 n03 n7 gpu12"},
         {"n[098-101]", "n098 n099 n100 n101"},
         {"a1,b2,c3", "a1 b2 c3"},
+        {"a[08-11]x", "a08x a09x a10x a11x"},
+        {"bad[1-", "bad1"},
+        {"n[x-3]", ""},
         {"", ""},
     };
     fl_buf b;
@@ -133,11 +136,29 @@ static void hostile_lists_end(void **state)
     }
 }
 
+static void count_fact(void *ctx, const struct fl_fact *f)
+{
+    (void)f;
+    ++*(size_t *)ctx;
+}
+
+/* Lists that each ask for thousands of names stop being expanded after some time. */
+static void lists_wear_out(void **state)
+{
+    (void)state;
+    struct fl_table_row row = {.rank = -1, .local_rank = -1};
+    size_t listed = 0, told = 0;
+
+    for (size_t i = 0; i < 2000; i++)
+        fl_facts_parse(FL_S("SLURM_JOB_NODELIST=n[1-9999]"), &row, &listed, count_fact, &told);
+    assert_in_range(told, FL_LISTED_NAMES, FL_LISTED_NAMES + 4096);
+}
+
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(lines_tell_places),
-                                       cmocka_unit_test(host_lists_unfold),
-                                       cmocka_unit_test(hostile_lists_end)};
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(lines_tell_places), cmocka_unit_test(host_lists_unfold),
+        cmocka_unit_test(hostile_lists_end), cmocka_unit_test(lists_wear_out)};
 
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
