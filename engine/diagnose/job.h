@@ -35,7 +35,8 @@
 #define FL_MAX_WRITERS 65536
 #define FL_MAX_RANKS 131072
 #define FL_MAX_HOSTS 32768
-#define FL_MAX_LEARNT 131072 /* entries of each map between places */
+#define FL_MAX_LEARNT 65536 /* entries of each map between places */
+#define FL_MAX_WAITS 65536
 #define FL_MAX_TRACEBACKS 8192
 #define FL_MAX_OPEN_TRACEBACKS 32768
 #define FL_TABLES 64        /* failure tables that may be printed through each other */
@@ -99,7 +100,8 @@ struct fl_places {
     fl_map host_of; /* name -> host */
     struct fl_rank *ranks;
     size_t nranks, ranks_cap;
-    fl_map rank_of;  /* 4 bytes of the number -> index in ranks */
+    uint32_t *rank_at; /* by its number: index in ranks + 1, 0 none; owned */
+    size_t rank_at_n;
     fl_map local_of; /* host, local rank -> rank number */
     fl_map pid_of;   /* host or file, pid -> rank number */
     fl_map node_of;  /* file, node number or task -> host, while one host alone was seen for it */

@@ -22,7 +22,6 @@ void fl_places_init(struct fl_places *p)
     *p = (struct fl_places){
         .world_size = -1, .nodes = -1, .per_node = -1, .max_task = -1, .max_rank = -1};
     fl_map_init(&p->host_of);
-    fl_map_init(&p->rank_of);
     fl_map_init(&p->local_of);
     fl_map_init(&p->pid_of);
     fl_map_init(&p->gpu_of);
@@ -36,7 +35,7 @@ void fl_places_dispose(struct fl_places *p)
     fl_free(p->hosts);
     fl_free(p->ranks);
     fl_map_dispose(&p->host_of);
-    fl_map_dispose(&p->rank_of);
+    fl_free(p->rank_at);
     fl_map_dispose(&p->local_of);
     fl_map_dispose(&p->pid_of);
     fl_map_dispose(&p->gpu_of);
@@ -143,26 +142,22 @@ int32_t fl_places_real_host(const struct fl_places *p, int32_t host)
 
 struct fl_rank *fl_places_rank(struct fl_places *p, int32_t rank, bool add)
 {
-    uint32_t at;
-    bool added = false;
+    size_t had = p->rank_at_n;
 
     if (rank < 0 || rank > FL_MAX_RANKS)
         return NULL;
+    if ((size_t)rank < had && p->rank_at[rank])
+        return &p->ranks[p->rank_at[rank] - 1];
     if (!add)
-        return fl_map_get(&p->rank_of, fl_str_n((const char *)&rank, sizeof(rank)), &at)
-                   ? &p->ranks[at]
-                   : NULL;
-    if (fl_map_intern(&p->rank_of, fl_str_n((const char *)&rank, sizeof(rank)), (uint32_t)p->nranks,
-                      &at, &added)) {
+        return NULL;
+    if (fl_grow((void **)&p->ranks, &p->ranks_cap, p->nranks + 1, sizeof(*p->ranks)) ||
+        fl_grow((void **)&p->rank_at, &p->rank_at_n, (size_t)rank + 1, sizeof(*p->rank_at))) {
         p->failed = true;
         return NULL;
     }
-    if (!added)
-        return at < p->nranks ? &p->ranks[at] : NULL;
-    if (fl_grow((void **)&p->ranks, &p->ranks_cap, p->nranks + 1, sizeof(*p->ranks))) {
-        p->failed = true;
-        return NULL;
-    }
+    if (p->rank_at_n > had)
+        memset(p->rank_at + had, 0, (p->rank_at_n - had) * sizeof(*p->rank_at));
+    p->rank_at[rank] = (uint32_t)p->nranks + 1;
     p->ranks[p->nranks] = (struct fl_rank){.rank = rank,
                                            .host = -1,
                                            .local_rank = -1,

@@ -85,7 +85,7 @@ static struct fl_wait *wait_of(struct fl_job *j, int32_t rank, uint64_t group)
     uint32_t at;
     bool added;
 
-    if (w->n >= FL_MAX_RANKS)
+    if (w->n >= FL_MAX_WAITS)
         return fl_map_get(&w->index, fl_str_n((const char *)&key, sizeof(key)), &at) ? &w->v[at]
                                                                                      : NULL;
     if (fl_map_intern(&w->index, fl_str_n((const char *)&key, sizeof(key)), (uint32_t)w->n, &at,
