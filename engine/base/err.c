@@ -29,7 +29,7 @@ static void set_text(fl_err *err, const char *raw)
 {
     size_t n = fl_text_escape(fl_str_c(raw), err->msg, sizeof(err->msg) - 4);
 
-    if (n < strlen(raw) && n >= sizeof(err->msg) - 16)
+    if (n < strlen(raw))
         memcpy(err->msg + strlen(err->msg), "...", 4);
 }
 

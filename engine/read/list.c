@@ -20,10 +20,17 @@
 
 #define DEPTH_MAX 32
 
+void fl_list_init(struct fl_list *l, fl_arena *arena)
+{
+    *l = (struct fl_list){.arena = arena};
+    fl_map_init(&l->known);
+}
+
 void fl_list_dispose(struct fl_list *l)
 {
     fl_free(l->v);
     fl_free(l->skips);
+    fl_map_dispose(&l->known);
     l->v = NULL;
     l->skips = NULL;
     l->n = l->nskips = 0;
@@ -34,7 +41,10 @@ int fl_list_skip(struct fl_list *l, const char *name, const char *why, fl_err *e
     if (!name || !why ||
         fl_grow((void **)&l->skips, &l->skip_cap, l->nskips + 1, sizeof(*l->skips)))
         return fl_fail_nomem(err);
-    l->skips[l->nskips++] = (struct fl_read_skip){name, why};
+    if (l->nskips == FL_READ_SKIPS - 1)
+        name = "...", why = "more were skipped than are named here";
+    if (!fl_list_skips_full(l))
+        l->skips[l->nskips++] = (struct fl_read_skip){name, why};
     return FL_OK;
 }
 
@@ -45,13 +55,16 @@ const char *fl_list_refuses(fl_str base)
     return base.n && base.p[0] == '.' ? "hidden file" : NULL;
 }
 
-static bool known(const struct fl_list *l, const struct stat *st)
+/* Notes a file. 1 when it was noted before, 0, or FL_ENOMEM. */
+static int known(struct fl_list *l, const struct stat *st, fl_err *err)
 {
-    for (size_t i = 0; i < l->n; i++)
-        if (l->v[i].path && l->v[i].dev == (uint64_t)st->st_dev &&
-            l->v[i].ino == (uint64_t)st->st_ino)
-            return true;
-    return false;
+    const uint64_t key[2] = {(uint64_t)st->st_dev, (uint64_t)st->st_ino};
+    uint32_t value;
+    bool added = false;
+
+    if (fl_map_intern(&l->known, fl_str_n((const char *)key, sizeof(key)), 0, &value, &added))
+        return fl_fail_nomem(err);
+    return !added;
 }
 
 static int add(struct fl_list *l, const char *path, const char *name, const struct stat *st,
@@ -63,12 +76,8 @@ static int add(struct fl_list *l, const char *path, const char *name, const stru
     in.path = path ? fl_arena_z(l->arena, fl_str_c(path)) : NULL;
     if (!in.name || (path && !in.path) || fl_grow((void **)&l->v, &l->cap, l->n + 1, sizeof(*l->v)))
         return fl_fail_nomem(err);
-    if (st) {
-        in.dev = (uint64_t)st->st_dev;
-        in.ino = (uint64_t)st->st_ino;
-        if (S_ISREG(st->st_mode))
-            in.size = st->st_size;
-    }
+    if (st && S_ISREG(st->st_mode))
+        in.size = st->st_size;
     if (in.size < 0)
         l->unknown = true;
     else
@@ -91,6 +100,7 @@ static int entry(struct fl_list *l, const char *dir, const char *below, const ch
     const char *path = fl_file_join(l->arena, dir, base), *why = fl_list_refuses(fl_str_c(base));
     const char *name = *below ? fl_file_join(l->arena, below, base) : base;
     struct stat st, link;
+    int again;
 
     if (!path || !name)
         return fl_fail_nomem(err);
@@ -109,9 +119,10 @@ static int entry(struct fl_list *l, const char *dir, const char *below, const ch
         return fl_list_skip(l, name, "not a regular file", err);
     if (access(path, R_OK))
         return fl_list_skip(l, name, why_errno(l, "cannot be opened"), err);
-    if (known(l, &st))
+    again = known(l, &st, err);
+    if (again > 0)
         return fl_list_skip(l, name, "the same file as another input", err);
-    return add(l, path, name, &st, false, err);
+    return again ? again : add(l, path, name, &st, false, err);
 }
 
 static int walk(struct fl_list *l, const char *dir, const char *below, int depth, fl_err *err)
@@ -143,6 +154,7 @@ static fl_str base_name(const char *path)
 static int named(struct fl_list *l, const char *path, fl_err *err)
 {
     struct stat st;
+    int again;
 
     if (strcmp(path, "-") == 0) {
         for (size_t i = 0; i < l->n; i++)
@@ -159,10 +171,11 @@ static int named(struct fl_list *l, const char *path, fl_err *err)
                             err);
     if (access(path, R_OK))
         return fl_fail(err, FL_EINPUT, "%s: cannot be opened: %s", path, strerror(errno));
-    if (known(l, &st))
+    again = known(l, &st, err);
+    if (again > 0)
         return fl_list_skip(l, fl_arena_z(l->arena, fl_str_c(path)),
                             "the same file as another input", err);
-    return add(l, path, path, &st, true, err);
+    return again ? again : add(l, path, path, &st, true, err);
 }
 
 int fl_list_build(struct fl_list *l, const char *const *paths, size_t n, fl_err *err)

@@ -26,6 +26,7 @@
 #include "base/alloc.h"
 
 #define BLOCK_MAX (256u << 20)
+#define MEMBERS_MAX (16u * FL_READ_FILES) /* of archives, the skipped ones too */
 
 struct fl_reader {
     struct fl_reader_opts opts;
@@ -35,7 +36,8 @@ struct fl_reader {
     const struct fl_input *input;
     struct fl_read_file *files;
     size_t nfiles, file_cap;
-    fl_tar *tar;   /* when the input is an archive */
+    fl_tar *tar; /* when the input is an archive */
+    size_t members;
     fl_flow *text; /* the current file, NULL between files */
     struct fl_note note;
     uint64_t disk_bytes, disk_before; /* read from inputs; the same when the file began */
@@ -48,6 +50,8 @@ struct fl_reader {
     bool first;     /* no block of this file yet */
     bool sniffed;   /* unwrap knows its mode */
 };
+
+static const char too_many[] = "there are too many files";
 
 /* Bytes that no text has near its start. */
 static bool binary_head(fl_str h)
@@ -118,7 +122,7 @@ int fl_reader_open(const char *const *paths, size_t n, const struct fl_reader_op
     if (r->opts.line_max > BLOCK_MAX)
         r->opts.line_max = BLOCK_MAX;
     fl_arena_init(&r->arena);
-    r->list.arena = &r->arena;
+    fl_list_init(&r->list, &r->arena);
     fl_unwrap_init(&r->unwrap, r->opts.line_max, r->opts.block + r->opts.line_max);
     code = fl_list_build(&r->list, paths, n, err);
     if (!code) {
@@ -243,6 +247,10 @@ static int open_input(fl_reader *r, fl_err *err)
         return 0;
     }
     in = r->input = &r->list.v[r->next_input++];
+    if (r->nfiles >= FL_READ_FILES) {
+        code = fl_list_skip(&r->list, in->name, too_many, err);
+        return code ? code : 1;
+    }
     r->note.text[0] = 0;
     r->disk_before = r->disk_bytes;
     code = open_fd(r, in, &r->text, &why);
@@ -285,6 +293,11 @@ static int open_member(fl_reader *r, fl_err *err)
     const char *name, *why;
     int code;
 
+    if (r->nfiles >= FL_READ_FILES || r->members++ >= MEMBERS_MAX) {
+        code = fl_list_skip(&r->list, r->input->name, too_many, err);
+        close_input(r);
+        return code ? code : 1;
+    }
     fl_tar_note(r->tar, &r->note);
     code = fl_tar_next(r->tar, &member, err);
     if (code <= 0) {
@@ -292,13 +305,15 @@ static int open_member(fl_reader *r, fl_err *err)
         return code;
     }
     why = fl_list_refuses(base_of(member));
+    if (why && (!*why || fl_list_skips_full(&r->list)))
+        return 1; /* an archive can hold any number of these */
     if (fl_str_starts(member, FL_S("./")))
         member = fl_str_from(member, 2);
     name = fl_arena_f(&r->arena, "%s/%.*s", r->input->name, FL_FMT(member));
     if (!name)
         return fl_fail_nomem(err);
     if (why) {
-        code = *why ? fl_list_skip(&r->list, name, why, err) : FL_OK;
+        code = fl_list_skip(&r->list, name, why, err);
         return code ? code : 1;
     }
     r->note.text[0] = 0;

@@ -28,6 +28,9 @@
 #define FL_READ_LINE_MAX                                                                           \
     (256u << 10) /* longest line kept; the excess is counted, not lost silently */
 
+#define FL_READ_FILES 65536 /* most files of one job; further ones are skipped */
+#define FL_READ_SKIPS 4096  /* most skips that are named */
+
 typedef struct fl_reader fl_reader;
 
 /* Where the n-th LF of a block is not the end of one line of the file. Sorted by `at`. */

@@ -74,6 +74,9 @@ static void hostile_text_is_escaped(void **state)
     assert_string_equal(out, "a\\x1b]0;t\\x07\tb\\xff\\u202e\xc3\xa9");
     fl_fail(&err, FL_EINPUT, "%s", "x\033[2Jy");
     assert_string_equal(err.msg, "x\\x1b[2Jy");
+    memset(out, 1, sizeof(out)); /* escapes take four times the room */
+    fl_fail(&err, FL_EINPUT, "%.64s%.64s%.64s", out, out, out);
+    assert_string_equal(err.msg + strlen(err.msg) - 7, "\\x01...");
 }
 
 static void map_keeps_all(void **state)

@@ -171,6 +171,36 @@ static void archives(void **state)
     assert_string_equal(f->note, "the archive ends inside this member");
 }
 
+/* A small archive can hold any number of members; only so many become files, or named skips. */
+static void members_have_a_limit(void **state)
+{
+    struct fix *f = *state;
+    const size_t hidden = FL_READ_SKIPS + 100, n = FL_READ_FILES + 100;
+    char *tar = calloc(hidden + n + 2, 512);
+    const char *path;
+    fl_reader *r = NULL;
+    struct fl_block b;
+    size_t at = 0;
+    int code;
+
+    assert_non_null(tar);
+    for (size_t i = 0; i < hidden; i++)
+        at += tar_member(tar + at, ".hidden", '0', "", 0);
+    for (size_t i = 0; i < n; i++)
+        at += tar_member(tar + at, "log", '0', "", 0);
+    path = put_file(f, "many.tar", tar, at + 1024);
+    free(tar);
+    assert_int_equal(fl_reader_open(&path, 1, NULL, &r, &f->err), 0);
+    while ((code = fl_reader_next(r, &b, &f->err)) == 1)
+        ;
+    assert_int_equal(code, 0);
+    assert_int_equal(fl_reader_files(r), FL_READ_FILES);
+    assert_int_equal(fl_reader_skips(r), FL_READ_SKIPS);
+    assert_string_equal(fl_reader_skip(r, FL_READ_SKIPS - 1)->why,
+                        "more were skipped than are named here");
+    fl_reader_free(r);
+}
+
 /* Each allocation in turn fails: an error or all lines, never a crash or a leak (under ASan). */
 
 static void *failing(void *ctx, void *p, size_t n)
@@ -223,6 +253,6 @@ static void failed_allocations(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {T(compressed), T(broken_tails), T(archives),
-                                       T(failed_allocations)};
+                                       T(members_have_a_limit), T(failed_allocations)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
