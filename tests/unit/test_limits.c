@@ -48,12 +48,6 @@ static void *counted(void *ctx, void *p, size_t n)
     return q;
 }
 
-static void small_rules(const char *dir)
-{
-    job_write(dir, "rules/taxonomy.yaml", fl_str_c(taxonomy));
-    job_write(dir, "rules/failures/all.yaml", fl_str_c(failures));
-}
-
 static void xid(FILE *f, unsigned i)
 {
     fprintf(f, "Mar  1 02:03:04 n%u kernel: NVRM: Xid (PCI:%04x:%02x:00): 79, pid=%u\n", i, i >> 8,
@@ -109,28 +103,45 @@ static void stack(FILE *f, unsigned i)
     fprintf(f, "Thread %u (idle): \"MainThread\"\n    step_%u (train_%u.py:%u)\n", i, i, i, i);
 }
 
-static size_t top_of(void (*line)(FILE *, unsigned), unsigned n)
+struct trial {
+    char dir[64], path[100];
+    fl_engine *engine;
+};
+
+static void begin(struct trial *t, void (*line)(FILE *, unsigned), unsigned n)
 {
-    struct bytes b = {0};
-    char dir[64], rules[100], path[100];
-    fl_engine *e;
+    char rules[100];
     FILE *f;
 
-    job_dir_make(dir);
-    small_rules(dir);
-    snprintf(rules, sizeof(rules), "%s/rules", dir);
-    snprintf(path, sizeof(path), "%s/job.log", dir);
-    f = fopen(path, "w");
+    job_dir_make(t->dir);
+    job_write(t->dir, "rules/taxonomy.yaml", fl_str_c(taxonomy));
+    job_write(t->dir, "rules/failures/all.yaml", fl_str_c(failures));
+    snprintf(rules, sizeof(rules), "%s/rules", t->dir);
+    snprintf(t->path, sizeof(t->path), "%s/job.log", t->dir);
+    f = fopen(t->path, "w");
     for (unsigned i = 0; f && i < n; i++)
         line(f, i);
     if (!f || fclose(f))
-        fail_msg("%s cannot be written", path);
+        fail_msg("%s cannot be written", t->path);
+    t->engine = job_engine(rules, true);
+}
+
+static void end(struct trial *t)
+{
+    fl_engine_free(t->engine);
+    job_dir_remove(t->dir);
+}
+
+static size_t top_of(void (*line)(FILE *, unsigned), unsigned n)
+{
+    struct bytes b = {0};
+    struct trial t;
+
+    begin(&t, line, n);
     fl_alloc_hook(counted, &b);
-    e = job_engine(rules, true);
-    fl_diagnosis_free(job_run(e, path));
-    fl_engine_free(e);
+    fl_diagnosis_free(job_run(t.engine, t.path));
     fl_alloc_hook(NULL, NULL);
-    job_dir_remove(dir);
+    end(&t);
     return b.top;
 }
 
@@ -162,62 +173,52 @@ static void memory_has_a_limit(void **state)
     assert_int_equal(wrong, 0);
 }
 
-static void check_last(const char *want, void (*write)(FILE *))
+static void check_last(const char *want, void (*line)(FILE *, unsigned), unsigned n)
 {
-    char dir[64], rules[100], path[100];
-    fl_engine *e;
+    struct trial t;
     fl_diagnosis *d;
     const struct fl_report *r;
-    FILE *f;
 
-    job_dir_make(dir);
-    small_rules(dir);
-    snprintf(rules, sizeof(rules), "%s/rules", dir);
-    snprintf(path, sizeof(path), "%s/job.log", dir);
-    f = fopen(path, "w");
-    if (f)
-        write(f);
-    if (!f || fclose(f))
-        fail_msg("%s cannot be written", path);
-    e = job_engine(rules, true);
-    d = job_run(e, path);
+    begin(&t, line, n);
+    d = job_run(t.engine, t.path);
     r = fl_diagnosis_report(d);
     if (strcmp(r->cause.id, want))
         fail_msg("%s (%s), wanted %s", r->cause.id, r->cause.summary, want);
     fl_diagnosis_free(d);
-    fl_engine_free(e);
-    job_dir_remove(dir);
+    end(&t);
 }
 
 /* More exceptions than are kept, all survived but the last. */
-static void write_exceptions(FILE *f)
+static void exceptions(FILE *f, unsigned i)
 {
-    for (unsigned i = 0; i < 9000; i++)
+    if (i < 9000)
         caught(f, i);
-    fputs("Traceback (most recent call last):\n  File \"/home/user/train.py\", line 9, in main\n"
-          "KeyError: 'lr'\n",
-          f);
+    else
+        fputs(
+            "Traceback (most recent call last):\n  File \"/home/user/train.py\", line 9, in main\n"
+            "KeyError: 'lr'\n",
+            f);
 }
 
 static void the_last_exception_counts(void **state)
 {
     (void)state;
-    check_last("script.key", write_exceptions);
+    check_last("script.key", exceptions, 9001);
 }
 
 /* More points with NaN than are kept, and then a loss again. */
-static void write_nan(FILE *f)
+static void losses(FILE *f, unsigned i)
 {
-    for (unsigned i = 0; i < 20000; i++)
+    if (i < 20000)
         fprintf(f, "iteration %u/ 40000 | lm loss: nan | grad norm: nan\n", i);
-    for (unsigned i = 20000; i < 20200; i++)
+    else
         fprintf(f, "iteration %u/ 40000 | lm loss: 2.%u | grad norm: 1.0\n", i, i % 10);
 }
 
 static void the_last_points_count(void **state)
 {
     (void)state;
-    check_last("none", write_nan);
+    check_last("none", losses, 20200);
 }
 
 int main(void)
