@@ -66,7 +66,7 @@ static const char *cache_dir(struct cli_session *s, const struct cli_args *args)
 
 /* The shipped rules first: the taxonomy and the policy come from there. */
 static int rule_dirs(struct cli_session *s, const struct cli_args *args, const char **dirs,
-                     size_t cap, size_t *n, fl_err *err)
+                     size_t *n, fl_err *err)
 {
     int code = fl_data_dir(s->data_dir, sizeof(s->data_dir), err);
 
@@ -76,10 +76,18 @@ static int rule_dirs(struct cli_session *s, const struct cli_args *args, const c
         *err = (fl_err){.code = FL_ERROR_LIMIT, .msg = "the rules' folder has too long a name"};
         return FL_ERROR_LIMIT;
     }
+    if (s->config && s->config->nrule_dirs > CLI_MAX_RULE_DIRS) {
+        *err = (fl_err){.code = FL_ERROR_LIMIT};
+        snprintf(err->msg, sizeof(err->msg),
+                 "the configuration names %zu rule folders; at most %d "
+                 "are taken",
+                 s->config->nrule_dirs, CLI_MAX_RULE_DIRS);
+        return FL_ERROR_LIMIT;
+    }
     dirs[(*n)++] = s->rules_dir;
-    for (size_t i = 0; s->config && i < s->config->nrule_dirs && *n < cap; i++)
+    for (size_t i = 0; s->config && i < s->config->nrule_dirs; i++)
         dirs[(*n)++] = s->config->rule_dirs[i];
-    for (size_t i = 0; i < args->nrule_dirs && *n < cap; i++)
+    for (size_t i = 0; i < args->nrule_dirs; i++)
         dirs[(*n)++] = args->rule_dirs[i];
     return 0;
 }
@@ -99,7 +107,7 @@ int cli_session_open(struct cli_session *s, const struct cli_args *args)
         return cli_fail_err(&err);
     if (!s->color && s->config)
         s->color = s->config->color;
-    if (rule_dirs(s, args, dirs, sizeof(dirs) / sizeof(*dirs), &opts.nrule_dirs, &err))
+    if (rule_dirs(s, args, dirs, &opts.nrule_dirs, &err))
         return cli_fail_err(&err);
     opts.cache_dir = cache_dir(s, args);
     opts.pcre2_only = args->engine && strcmp(args->engine, "pcre2") == 0;

@@ -11,6 +11,8 @@
 
 #include "base/alloc.h"
 
+#define YEAR_9999 253402300799 /* in seconds: what is later is no time */
+
 /* What looks like a host and is a device, a metric, a format or a model. */
 static const char *const not_hosts[] = {
     "acpi",         "adam",      "amdgpu", "ata",      "batch",   "bert",     "bf",
@@ -205,7 +207,7 @@ static const char *libfabric(struct fl_peel *c, const char *p)
 
     if (!q || !(q = fl_peel_i64(c, q, &pid)) || fl_at(c, q) != ':')
         return NULL;
-    if (!(r = fl_peel_i64(c, q + 1, &s)) || fl_at(c, r) != ':')
+    if (!(r = fl_peel_i64(c, q + 1, &s)) || fl_at(c, r) != ':' || s > YEAR_9999)
         return NULL;
     lt = memchr(r, '<', (size_t)(c->end - r > 240 ? 240 : c->end - r));
     if (!lt || !(q = fl_peel_level(c, lt + 1, true, &sev)) || fl_at(c, q) != '>')
