@@ -66,6 +66,7 @@ static const char job_log[] =
     "1800500 milliseconds before timing out.\n"
     "n13: NVRM: Xid (PCI:0000:3b:00): 94, pid=4711, name=python3, Contained\n"
     "srun: error: n12: task 3: Exited with exit code 1\n"
+    "slurmstepd: error: *** STEP 550.0 ON n12 CANCELLED AT 2026-03-01T10:40:50 DUE TO NODE ***\n"
     "slurmstepd: error: *** STEP 551.0 ON n12 CANCELLED AT 2026-03-01T10:41:00 ***\n";
 
 struct setting {
