@@ -98,7 +98,8 @@ int fl_diagnose(const fl_engine *e, const struct fl_diagnose_opts *opts, fl_diag
         fl_decide(&d->job, &d->verdict, &d->where, &d->decision);
         r = fl_report_build(&d->job, &d->verdict, &d->where, &d->decision, &d->report, err);
     }
-    if (!r && (d->job.failed || d->job.places.failed || d->job.arena.failed))
+    if (!r && (d->job.failed || d->job.places.failed || d->job.arena.failed ||
+               fl_match_out_of_memory(d->job.scratch)))
         r = fl_fail_nomem(err); /* a fact is missing, so that the answer cannot be trusted */
     if (r) {
         fl_diagnosis_free(d);
