@@ -234,14 +234,14 @@ static int add_hit(struct fl_job *j, struct fl_event *e, const struct fl_hit *h,
 {
     struct {
         uint32_t event;
-        int32_t rank, host, gpu, by_rank, zero;
+        int32_t rank, host, gpu, by_rank, by_host;
         uint64_t gpu_name;
     } key = {e->number,
              h->rank,
              h->host,
              h->gpu_index,
              h->mark.rank >= 0 ? h->mark.rank : h->mark.task,
-             0,
+             h->self ? -1 : h->mark.host,
              h->gpu.n ? fl_hash64(h->gpu.p, h->gpu.n, 2) : 0};
     bool full = j->text_bytes >= FL_MAX_ALL_TEXT, added = false;
     uint32_t at;
@@ -250,14 +250,18 @@ static int add_hit(struct fl_job *j, struct fl_event *e, const struct fl_hit *h,
     /* Before the map, which would grow with each line of a log that names ever new places. */
     if (e->nhits >= FL_MAX_EVENT_HITS || j->nhits >= FL_MAX_HITS)
         return FL_OK;
-    if (fl_map_intern(&j->hit_of, fl_str_n((const char *)&key, sizeof(key)), 0, &at, &added))
+    if (fl_map_intern(&j->hit_of, fl_str_n((const char *)&key, sizeof(key)), (uint32_t)e->nhits,
+                      &at, &added))
         return FL_ENOMEM;
+    if (!added && at < e->nhits)
+        e->hits[at].latest = h->mark;
     if (!added && (e->texts >= 4 || full))
         return FL_OK;
     if (fl_grow((void **)&e->hits, &e->cap, e->nhits + 1, sizeof(*e->hits)))
         return FL_ENOMEM;
     slot = &e->hits[e->nhits++];
     *slot = *h;
+    slot->latest = h->mark;
     slot->gpu = h->gpu.n ? fl_arena_str(&j->arena, h->gpu) : FL_S("");
     j->nhits++;
     if (e->texts < (full ? 1 : FL_MAX_TEXTS)) {
@@ -320,10 +324,8 @@ void fl_event_add(struct fl_job *j, const struct fl_rule *r, fl_str line,
         j->failed = FL_ENOMEM;
         return;
     }
-    if (!e) {
-        j->hits_over++;
+    if (!e)
         return;
-    }
     fill_hit(j, r, caps, m, traceback, line, gpu, &h);
     if (add_hits(j, e, &h, line, caps))
         j->failed = FL_ENOMEM;

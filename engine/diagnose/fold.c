@@ -171,8 +171,7 @@ static struct fl_writer *mark_line(struct fl_job *j, const struct fl_block *b,
         m->host = fl_places_host(&j->places, &j->arena, p->host);
     if (m->host >= 0 && p->host.n) {
         j->places.hosts[m->host].lines++;
-        j->places.hosts[m->host].machine |=
-            p->origin == FL_FROM_KERNEL || p->origin == FL_FROM_SYSLOG;
+        j->places.hosts[m->host].machine |= p->syslog || p->origin == FL_FROM_KERNEL;
         j->places.hosts[m->host].pod |= p->origin == FL_FROM_CONTAINER;
         if (p->origin == FL_FROM_NCCL) {
             fl_places_file_host(j, b->file, m->host);

@@ -78,8 +78,18 @@ struct fl_host {
     bool no_host;    /* a file's name looked like one and is none */
     bool machine;    /* a kernel or system log speaks from it */
     bool pod;        /* the name of a container or pod */
+    int32_t on;      /* the machine that it is on, number + 1; 0 unknown */
     uint32_t ranks;
 };
+
+/* Where a rank was during one attempt: a restarted job may have other nodes. */
+struct fl_stay {
+    uint32_t file;
+    int32_t host;
+    uint16_t attempt;
+};
+
+#define FL_STAYS 6 /* remembered a rank, the latest */
 
 struct fl_rank {
     int32_t rank, host, local_rank, gpu_index; /* -1 unknown */
@@ -87,11 +97,13 @@ struct fl_rank {
     int32_t exit_code;
     bool exited;
     int64_t pid;                  /* 0 unknown */
-    uint64_t lines, progress_seq; /* seq of its latest metric line */
+    uint64_t lines;
     struct fl_mark last;          /* its last line */
     char text[FL_RANK_TEXT];      /* that line's beginning, NUL-terminated */
     uint32_t last_at, last_n;     /* where it stands in the block that is being read */
     bool touched;                 /* by that block */
+    struct fl_stay stays[FL_STAYS];
+    uint8_t nstays;
 };
 
 struct fl_places {
@@ -124,6 +136,7 @@ struct fl_job;
 void fl_places_learn(struct fl_job *j, const struct fl_mark *m, fl_str message);
 /* Lines of this node number (or task) come from `host`. */
 void fl_places_node_host(struct fl_job *j, const struct fl_mark *m, int32_t host);
+int32_t fl_places_host_of_node(const struct fl_places *p, const struct fl_mark *m);
 /* A frame inside `file` names `host`. */
 void fl_places_file_host(struct fl_job *j, uint32_t file, int32_t host);
 /* At the end: decides what task numbers mean, joins hosts that are one, fills ranks' hosts. */
@@ -183,7 +196,7 @@ struct fl_writer {
 /* ---- events ---- */
 
 struct fl_hit {
-    struct fl_mark mark;
+    struct fl_mark mark, latest;  /* and of the last line of the same place */
     int64_t begin;                /* when it began: mark.t, less a wait that the line tells of */
     const char *text;             /* the line, NULL when over the limit */
     uint32_t match_at, match_len; /* what matched, in `text` */
@@ -206,11 +219,7 @@ struct fl_event {
     struct fl_mark last;
     const char *summary;
     size_t texts;
-    /* arbitration */
-    double score;
-    bool candidate, explained, survived, stale;
-    const char *why;     /* the reason it stepped back, NULL */
-    struct fl_event *by; /* what explains it */
+    bool survived, stale; /* arbitration: it takes no part */
 };
 
 /* ---- collective time-outs: watchdog.h ---- */
@@ -218,7 +227,7 @@ struct fl_event {
 struct fl_wait {
     int32_t rank;
     uint64_t group;                          /* 0: the default group */
-    int64_t seq, numel, enqueued, completed; /* -1, or -2 where not told */
+    int64_t seq, numel, enqueued; /* -1, or -2 where not told */
     int64_t begin;
     char op[32];
     bool timed_out;
@@ -351,7 +360,6 @@ struct fl_job {
     fl_map hit_of;      /* event, rank, host, GPU of each kept hit */
     size_t nhits;       /* kept, over all events */
     size_t text_bytes;  /* of their lines */
-    uint64_t hits_over; /* not kept: their event was over FL_MAX_EVENTS */
 
     struct fl_waits waits;
     struct fl_stacks stacks;

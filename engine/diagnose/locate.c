@@ -49,10 +49,13 @@ static int32_t host_in_text(const struct fl_job *j, fl_str s)
             word.n--;
         if (word.n > 2 && fl_map_get(&j->places.host_of, word, &at)) {
             int32_t h = fl_places_real_host(&j->places, (int32_t)at);
-            if (found >= 0 && h >= 0 && h != found)
-                return -1;
-            if (h >= 0)
+            if (found >= 0 && h >= 0 && h != found && j->places.hosts[found].on != h + 1) {
+                if (j->places.hosts[h].on != found + 1)
+                    return -1;
+                found = h; /* the pod, not the machine that it is on */
+            } else if (found < 0) {
                 found = h;
+            }
             if (node)
                 behind = h;
         }
@@ -71,6 +74,9 @@ static struct place place_of(const struct fl_job *j, const struct fl_hit *h)
         p.rank = fl_places_rank_of(j, &h->mark);
     if (p.host < 0 && p.rank >= 0) {
         m.rank = p.rank;
+        m.file = h->mark.file;
+        m.attempt = h->mark.attempt;
+        m.seq = h->mark.seq;
         p.host = fl_places_host_of(j, &m);
     }
     if (p.host < 0 && h->self)
@@ -190,6 +196,23 @@ static void put_number(int32_t *v, size_t *n, int32_t x)
         v[(*n)++] = x;
 }
 
+/* What a cause's place is: whatever printed (a pod, say), the machine below it, a card in that. */
+enum named { PRINTER, MACHINE, CARD };
+
+static enum named named_for(const char *cause)
+{
+    static const char *const machines[] = {"net.ib_link", "net.dns",   "node.failure",
+                                           "node.memory", "node.disk", "node.pcie"};
+
+    if (strncmp(cause, "gpu.", 4) == 0 || strcmp(cause, "fw.cuda_oom") == 0 ||
+        strcmp(cause, "fw.hang") == 0)
+        return CARD;
+    for (size_t i = 0; i < sizeof(machines) / sizeof(*machines); i++)
+        if (strcmp(cause, machines[i]) == 0)
+            return MACHINE;
+    return PRINTER;
+}
+
 /* The card that a rank runs on, as far as launchers told. */
 static void put_index(const struct fl_job *j, int32_t rank, struct fl_location *out)
 {
@@ -204,14 +227,15 @@ static void put_index(const struct fl_job *j, int32_t rank, struct fl_location *
         put_number(out->gpu_indices, &out->ngpu_indices, rank % j->places.per_node);
 }
 
-static void put_place(const struct fl_job *j, const struct place *p, bool card,
+static void put_place(const struct fl_job *j, const struct place *p, enum named named,
                       struct fl_location *out)
 {
     struct fl_rank *r;
 
     put_number(out->ranks, &out->nranks, p->rank);
-    put_number(out->hosts, &out->nhosts, card ? fl_places_machine(&j->places, p->host) : p->host);
-    if (!card) {
+    put_number(out->hosts, &out->nhosts,
+               named >= MACHINE ? fl_places_machine(&j->places, p->host) : p->host);
+    if (named < CARD) {
         put_index(j, p->rank, out);
         return;
     }
@@ -230,12 +254,6 @@ static void put_place(const struct fl_job *j, const struct place *p, bool card,
         put_index(j, p->rank, out);
     if (!p->gpu.n && r && r->gpu.n && out->ngpus < FL_PLACES)
         out->gpus[out->ngpus++] = r->gpu;
-}
-
-static bool card_cause(const char *id)
-{
-    return strncmp(id, "gpu.", 4) == 0 || strcmp(id, "fw.cuda_oom") == 0 ||
-           strcmp(id, "fw.hang") == 0;
 }
 
 static int32_t host_of_rank(const struct fl_job *j, int32_t rank)
@@ -371,6 +389,31 @@ static void gather(const struct fl_job *j, const struct fl_candidate_cause *c, b
     }
 }
 
+/* The places whose first line training got over, but not their last. */
+static void gather_repeated(const struct fl_job *j, const struct fl_candidate_cause *c,
+                            struct places *ps)
+{
+    for (size_t e = 0; e < c->nevents; e++) {
+        const struct fl_event *ev = c->events[e];
+        for (size_t i = 0; ev->rule == c->best->rule && i < ev->nhits; i++)
+            if (!fl_survived_at(j, &ev->hits[i].latest))
+                add_place(ps, place_of(j, &ev->hits[i]));
+    }
+}
+
+/* Where the deciding lines accuse nobody, those that confirm them may. */
+static void gather_confirming(const struct fl_job *j, const struct fl_candidate_cause *c,
+                              struct places *ps)
+{
+    for (size_t e = 0; e < j->nevents; e++) {
+        const struct fl_event *ev = j->events[e];
+        if (ev->rule->role != FL_ROLE_CONFIRM || ev->cause != c->cause || ev->survived || ev->stale)
+            continue;
+        for (size_t i = 0; i < ev->nhits; i++)
+            add_place(ps, place_of(j, &ev->hits[i]));
+    }
+}
+
 /* The one rank that another error of the same failure names on this host. */
 static void rank_of_follower(const struct fl_job *j, const struct fl_verdict *v, struct place *p)
 {
@@ -380,7 +423,7 @@ static void rank_of_follower(const struct fl_job *j, const struct fl_verdict *v,
         return;
     for (size_t i = 0; i < v->nranking; i++) {
         const struct fl_candidate_cause *c = v->ranking[i];
-        if (c == v->winner || !c->best || c->by != v->winner || c->best->nhits > 2)
+        if (c == v->winner || !c->best || c->by != v->winner || c->best->nhits > 16)
             continue;
         for (size_t h = 0; h < c->best->nhits; h++) {
             struct place q = place_of(j, &c->best->hits[h]);
@@ -416,16 +459,43 @@ static void rank_of_launcher(const struct fl_job *j, struct place *p)
         p->rank = found;
 }
 
+/* The one host at an end of nearly all the connections that broke. */
+static int32_t common_end(const struct fl_job *j, const struct fl_event *e)
+{
+    if (e->rule->blame != FL_BLAME_PEER || e->nhits < 4)
+        return -1;
+    for (size_t i = 0; i < 6; i++) {
+        const struct fl_hit *h = &e->hits[i / 2];
+        int32_t end = i % 2 ? fl_places_host_of(j, &h->mark) : place_of(j, h).host, other = -1;
+        size_t with = 0;
+        bool pair = true; /* always the same two: either may be at fault */
+        for (size_t k = 0; k < e->nhits && end >= 0; k++) {
+            int32_t to = place_of(j, &e->hits[k]).host, by = fl_places_host_of(j, &e->hits[k].mark);
+            int32_t far = to == end ? by : to;
+            with += to == end || by == end;
+            pair &= other < 0 || far == other;
+            other = far;
+        }
+        if (end >= 0 && !pair && with * 10 >= e->nhits * 9)
+            return end;
+    }
+    return -1;
+}
+
 static void name_places(const struct fl_job *j, const struct fl_verdict *v,
                         const struct fl_candidate_cause *c, struct fl_location *out)
 {
-    bool card = card_cause(j->rules->causes[c->cause].id);
+    enum named named = named_for(j->rules->causes[c->cause].id);
     const struct fl_hit *first;
     struct places ps = {.n = 0}, all = {.n = 0};
     struct spread s;
     bool kernel;
 
     gather(j, c, false, &all);
+    if (!all.n)
+        gather_repeated(j, c, &all);
+    if (!all.n)
+        gather_confirming(j, c, &all);
     drop_addresses(j, &all);
     gather(j, c, true, &ps);
     kernel = ps.n > 0;
@@ -435,21 +505,24 @@ static void name_places(const struct fl_job *j, const struct fl_verdict *v,
         struct place p = {-1, -1, -1, {NULL, 0}};
         rank_of_launcher(j, &p);
         if (p.rank >= 0)
-            put_place(j, &p, card, out);
+            put_place(j, &p, named, out);
         return;
     }
     s = spread_of(&ps);
     first = first_hit(j, c, ps.all, kernel);
-    if (!s.many && s.nranks <= 1 && s.nhosts <= 1) {
+    if (common_end(j, c->best) >= 0 && !kernel) {
+        struct place p = {-1, common_end(j, c->best), -1, {NULL, 0}};
+        put_place(j, &p, named, out);
+    } else if (!s.many && s.nranks <= 1 && s.nhosts <= 1) {
         struct place p = ps.v[0];
         complete(&all, &p);
         rank_of_card(j, &p);
         rank_of_follower(j, v, &p);
         if (!kernel)
             rank_of_launcher(j, &p);
-        put_place(j, &p, card, out);
+        put_place(j, &p, named, out);
         for (size_t i = 1; i < ps.n && ps.n <= 2; i++)
-            put_place(j, &ps.v[i], card, out);
+            put_place(j, &ps.v[i], named, out);
     } else if (first) {
         struct place p = place_of(j, first);
         complete(&all, &p);
@@ -457,11 +530,11 @@ static void name_places(const struct fl_job *j, const struct fl_verdict *v,
         rank_of_follower(j, v, &p);
         if (!kernel)
             rank_of_launcher(j, &p);
-        put_place(j, &p, card, out);
+        put_place(j, &p, named, out);
     } else if (!s.many && s.nranks <= 2 && s.nhosts <= 2 &&
                (s.nranks < j->places.nranks || s.nranks < 2)) {
         for (size_t i = 0; i < ps.n; i++)
-            put_place(j, &ps.v[i], card && ps.n <= 2, out);
+            put_place(j, &ps.v[i], named == CARD && ps.n > 2 ? MACHINE : named, out);
     } else {
         one_host(j, &s, out);
     }

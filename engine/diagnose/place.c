@@ -296,7 +296,7 @@ void fl_places_node_host(struct fl_job *j, const struct fl_mark *m, int32_t host
         learn(j, &j->places.node_of, k, UINT32_MAX);
 }
 
-static int32_t host_of_node(const struct fl_places *p, const struct fl_mark *m)
+int32_t fl_places_host_of_node(const struct fl_places *p, const struct fl_mark *m)
 {
     char key[48];
     uint32_t at;
@@ -335,6 +335,40 @@ static void learn_world(struct fl_job *j, int64_t n, bool sure)
         j->places.world_size = (int32_t)n;
 }
 
+static void learn_stay(struct fl_rank *r, const struct fl_mark *m, int32_t host)
+{
+    struct fl_stay *last = r->nstays ? &r->stays[r->nstays - 1] : NULL;
+
+    r->host = host;
+    if (last && last->file == m->file && last->attempt == m->attempt) {
+        last->host = host;
+        return;
+    }
+    if (r->nstays == FL_STAYS) {
+        memmove(r->stays, r->stays + 1, sizeof(r->stays) - sizeof(r->stays[0]));
+        r->nstays--;
+    }
+    r->stays[r->nstays++] = (struct fl_stay){m->file, host, m->attempt};
+}
+
+/* The rank's host at the time of the mark: of its file and attempt, else of its file, else of
+ * its attempt; -1 when nothing tells them apart. */
+static int32_t host_of_stay(const struct fl_rank *r, const struct fl_mark *m)
+{
+    int32_t by_attempt = -1, by_file = -1;
+
+    for (size_t i = 0; m->seq && i < r->nstays; i++) {
+        const struct fl_stay *s = &r->stays[i];
+        if (s->file == m->file && s->attempt == m->attempt)
+            return s->host;
+        if (s->attempt == m->attempt)
+            by_attempt = s->host;
+        if (s->file == m->file)
+            by_file = s->host;
+    }
+    return by_file >= 0 ? by_file : by_attempt;
+}
+
 static void learn_rank(struct fl_job *j, const struct fl_fact *f, const struct fl_mark *m)
 {
     struct fl_rank *r = fl_places_rank(&j->places, (int32_t)f->rank, true);
@@ -343,7 +377,7 @@ static void learn_rank(struct fl_job *j, const struct fl_fact *f, const struct f
     if (!r)
         return;
     if (host >= 0)
-        r->host = host;
+        learn_stay(r, m, host);
     if (f->host.n && host >= 0 && f->exit_code != INT32_MIN)
         fl_places_file_host(j, m->file, host); /* an agent's table covers its own node */
     if (f->local_rank >= 0) {
@@ -397,6 +431,28 @@ struct learner {
     const struct fl_mark *m;
 };
 
+/* `name` is another name of `host`. An address that two hosts claim (a container bridge's) names
+ * none of them. */
+static void learn_same(struct fl_job *j, int32_t host, fl_str name)
+{
+    int32_t other = host >= 0 ? fl_places_host(&j->places, &j->arena, name) : -1;
+    struct fl_host *h = other >= 0 ? &j->places.hosts[other] : NULL;
+
+    if (!h || fl_places_real_host(&j->places, other) == fl_places_real_host(&j->places, host))
+        return;
+    if (h->address && h->same_as >= 0)
+        h->no_host = true;
+    h->same_as = h->no_host ? -1 : host;
+}
+
+static void learn_pod(struct fl_job *j, int32_t machine, int32_t pod)
+{
+    if (machine < 0 || pod < 0 || machine == pod)
+        return;
+    j->places.hosts[pod].pod = true;
+    j->places.hosts[pod].on = machine + 1;
+}
+
 static void learn_fact(void *ctx, const struct fl_fact *f)
 {
     struct fl_job *j = ((struct learner *)ctx)->j;
@@ -427,13 +483,14 @@ static void learn_fact(void *ctx, const struct fl_fact *f)
         }
         break;
     case FL_FACT_SAME_HOST:
+        learn_same(j, fl_places_host(&j->places, &j->arena, f->host), f->address);
+        break;
+    case FL_FACT_POD:
         host = fl_places_host(&j->places, &j->arena, f->host);
-        if (host >= 0) {
-            int32_t other = fl_places_host(&j->places, &j->arena, f->address);
-            if (other >= 0 &&
-                fl_places_real_host(&j->places, other) != fl_places_real_host(&j->places, host))
-                j->places.hosts[other].same_as = host;
-        }
+        learn_pod(j, host, fl_places_host(&j->places, &j->arena, f->address));
+        break;
+    case FL_FACT_OWN_ADDRESS:
+        learn_same(j, m->host, f->address);
         break;
     }
 }
@@ -450,8 +507,6 @@ void fl_places_learn(struct fl_job *j, const struct fl_mark *m, fl_str message)
     fl_facts_parse(message, &j->tables[i].row, &j->listed, learn_fact, &l);
 }
 
-/* ---- settling ---- */
-
 void fl_places_file_host(struct fl_job *j, uint32_t file, int32_t host)
 {
     struct fl_file_state *f = &j->files[file];
@@ -465,143 +520,7 @@ void fl_places_file_host(struct fl_job *j, uint32_t file, int32_t host)
         f->frame_host = -2;
 }
 
-/* A file's name that speaks of a machine. Other names ("neox14.log", "train-8812.log") are hosts
- * only when the lines inside bear it out, or when several files are named alike. */
-static bool names_machine(fl_str name)
-{
-    static const char *const heads[] = {"node", "host", "worker", "gpu",     "nid",    "cn",
-                                        "ip-",  "dgx",  "hgx",    "compute", "server", "pod"};
-
-    for (size_t i = 0; i < sizeof(heads) / sizeof(*heads); i++)
-        if (fl_str_ieq(fl_str_sub(name, 0, strlen(heads[i])), fl_str_c(heads[i])))
-            return true;
-    return false;
-}
-
-static size_t letters(fl_str s)
-{
-    size_t n = 0;
-
-    while (n < s.n && !(s.p[n] >= '0' && s.p[n] <= '9'))
-        n++;
-    return n;
-}
-
-/* Other files named after hosts of the same make: "cn-214", "cn-215". */
-static bool named_alike(const struct fl_job *j, int32_t host)
-{
-    fl_str name = j->places.hosts[host].name;
-
-    for (size_t i = 0; i < j->nfiles; i++) {
-        int32_t h = j->files[i].host;
-        fl_str other = h >= 0 ? j->places.hosts[h].name : FL_S("");
-        if (h >= 0 && h != host && letters(other) == letters(name) &&
-            memcmp(other.p, name.p, letters(name)) == 0)
-            return true;
-    }
-    return false;
-}
-
-/* "node-07.log" whose lines all come from ml-h100-0150: one host under two names. A name that
- * stands for a file with several hosts ("train-8812.log") is no host at all. */
-static void settle_file_hosts(struct fl_job *j)
-{
-    struct fl_places *p = &j->places;
-
-    for (size_t i = 0; i < j->nfiles; i++) {
-        const struct fl_file_state *f = &j->files[i];
-        if (f->host < 0 || p->hosts[f->host].lines || p->hosts[f->host].same_as >= 0)
-            continue;
-        if (f->frame_host == -2 || (f->frame_host == -1 && !f->kernel && !named_alike(j, f->host) &&
-                                    !names_machine(p->hosts[f->host].name)))
-            p->hosts[f->host].no_host = true;
-        else if (f->frame_host >= 0 && fl_places_real_host(p, f->frame_host) != f->host)
-            p->hosts[f->host].same_as = fl_places_real_host(p, f->frame_host);
-    }
-}
-
-/* A rank whose writer has a node number is on that node's host. */
-static void settle_nodes(struct fl_job *j)
-{
-    struct fl_places *p = &j->places;
-
-    for (size_t i = 0; i < j->nwriters; i++) {
-        const struct fl_mark *m = &j->writers[i].last;
-        struct fl_rank *r = m->rank >= 0 ? fl_places_rank(p, m->rank, false) : NULL;
-        int32_t host = r && fl_places_real_host(p, r->host) < 0 ? host_of_node(p, m) : -1;
-        if (host >= 0) {
-            r->host = host;
-            p->hosts[host].ranks++;
-        }
-    }
-}
-
-/* Ranks are dealt to hosts in blocks. Where the ranks that are known agree with that, a rank that
- * printed nothing is on the host of its block. */
-static void settle_blocks(struct fl_places *p)
-{
-    int32_t hosts = 0, per, block_host[1024];
-
-    for (size_t i = 0; i < p->nhosts; i++)
-        hosts += p->hosts[i].ranks > 0;
-    if (hosts < 2 || hosts > 1024 || p->world_size < hosts || p->world_size % hosts)
-        return;
-    per = p->world_size / hosts;
-    memset(block_host, -1, sizeof(block_host));
-    for (size_t i = 0; i < p->nranks; i++) {
-        int32_t b = p->ranks[i].rank / per, h = fl_places_real_host(p, p->ranks[i].host);
-        if (h < 0 || b >= 1024)
-            continue;
-        if (block_host[b] >= 0 && block_host[b] != h)
-            return; /* dealt in another way */
-        block_host[b] = h;
-    }
-    for (int32_t r = 0; r < p->world_size; r++) {
-        struct fl_rank *x = block_host[r / per] >= 0 ? fl_places_rank(p, r, false) : NULL;
-        if (x && x->host < 0)
-            x->host = block_host[r / per];
-    }
-    p->per_node = per;
-    for (int32_t b = 0; b < 1024 && b * per < p->world_size; b++)
-        p->block_host[b] = block_host[b];
-}
-
-void fl_places_settle(struct fl_job *j)
-{
-    struct fl_places *p = &j->places;
-    int32_t tasks = p->max_task + 1;
-
-    settle_file_hosts(j);
-    for (size_t i = 0; i < p->nhosts; i++) { /* what was said under another name */
-        int32_t real = fl_places_real_host(p, (int32_t)i);
-        if (real >= 0 && real != (int32_t)i)
-            p->hosts[real].lines += p->hosts[i].lines;
-    }
-
-    /* srun -l numbers tasks; they are ranks when there is one a rank, or when nothing else is
-     * known to be a rank. */
-    p->tasks_are_ranks = tasks > 0 &&
-                         !(p->nodes > 0 && tasks <= p->nodes && p->world_size > tasks) &&
-                         (p->world_size < 2 * tasks || p->nodes < 0) && p->max_rank < 2 * tasks;
-    if (p->tasks_are_ranks) {
-        for (size_t i = 0; i < j->nwriters; i++) {
-            const struct fl_mark *m = &j->writers[i].last;
-            struct fl_rank *r =
-                m->rank < 0 && m->task >= 0 ? fl_places_rank(p, m->task, true) : NULL;
-            if (r && r->last.seq <= m->seq) {
-                r->last = *m;
-                r->lines += j->writers[i].lines;
-                if (r->host < 0)
-                    r->host = m->host;
-            }
-        }
-    }
-    for (size_t i = 0; i < p->nranks; i++)
-        if (fl_places_real_host(p, p->ranks[i].host) >= 0)
-            p->hosts[fl_places_real_host(p, p->ranks[i].host)].ranks++;
-    settle_nodes(j);
-    settle_blocks(p);
-}
+/* ---- answers ---- */
 
 static size_t real_hosts(const struct fl_places *p)
 {
@@ -616,7 +535,10 @@ int32_t fl_places_machine(const struct fl_places *p, int32_t host)
 {
     int32_t only = -1;
 
-    if (host < 0 || !p->hosts[host].pod || p->hosts[host].machine)
+    if (host >= 0 && p->hosts[host].on)
+        return fl_places_real_host(p, p->hosts[host].on - 1);
+    if (host < 0 || p->hosts[host].machine ||
+        !(p->hosts[host].pod || fl_pod_name(p->hosts[host].name)))
         return host;
     for (size_t i = 0; i < p->nhosts; i++) {
         if (!p->hosts[i].machine || p->hosts[i].same_as >= 0 || p->hosts[i].no_host)
@@ -665,7 +587,8 @@ int32_t fl_places_rank_by_gpu(const struct fl_places *p, int32_t host, fl_str gp
     for (size_t i = 0; i < p->nranks; i++) {
         const struct fl_rank *r = &p->ranks[i];
         if (!fl_str_eq(r->gpu, gpu) ||
-            (host >= 0 && r->host >= 0 && fl_places_real_host(p, r->host) != host))
+            (host >= 0 && r->host >= 0 && fl_places_real_host(p, r->host) != host &&
+             fl_places_machine(p, fl_places_real_host(p, r->host)) != host))
             continue;
         if (found >= 0)
             return -1;
@@ -730,10 +653,12 @@ int32_t fl_places_host_of(const struct fl_job *j, const struct fl_mark *m)
         return fl_places_real_host(&j->places, m->host);
     rank = fl_places_rank_of(j, m);
     r = rank >= 0 ? fl_places_rank((struct fl_places *)(uintptr_t)&j->places, rank, false) : NULL;
+    if (r && host_of_stay(r, m) >= 0 && fl_places_real_host(&j->places, host_of_stay(r, m)) >= 0)
+        return fl_places_real_host(&j->places, host_of_stay(r, m));
     if (r && fl_places_real_host(&j->places, r->host) >= 0)
         return fl_places_real_host(&j->places, r->host);
-    if (host_of_node(&j->places, m) >= 0)
-        return host_of_node(&j->places, m);
+    if (fl_places_host_of_node(&j->places, m) >= 0)
+        return fl_places_host_of_node(&j->places, m);
     if (rank >= 0 && j->places.per_node > 0 && rank / j->places.per_node < 1024 &&
         j->places.block_host[rank / j->places.per_node] >= 0)
         return j->places.block_host[rank / j->places.per_node];

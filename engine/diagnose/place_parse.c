@@ -306,7 +306,26 @@ static void world(fl_str s, struct teller *t)
         tell(t, &f);
 }
 
-/* "rank 3 ... host n12", "process rank 3 is bound to host:n12 device: 3" */
+/* "rank 3/8 on n12 gpu 3": the name, which a device's or a plain word is not */
+static fl_str word_on(fl_str s)
+{
+    ptrdiff_t at = fl_str_find(s, FL_S(" on "));
+    fl_str rest = fl_str_from(s, at < 0 ? s.n : (size_t)at + 4), name;
+    bool digit = false;
+    size_t n = 0;
+
+    while (n < rest.n && rest.p[n] != ' ' && rest.p[n] != ',' && rest.p[n] != ')') {
+        digit |= rest.p[n] >= '0' && rest.p[n] <= '9';
+        n++;
+    }
+    name = fl_str_sub(rest, 0, n);
+    if (!digit || fl_str_starts(name, FL_S("cuda")) || fl_str_starts(name, FL_S("gpu:")) ||
+        fl_str_starts(name, FL_S("npu:")) || (name.p[0] >= '0' && name.p[0] <= '9'))
+        return FL_S("");
+    return name;
+}
+
+/* "rank 3 ... host n12", "process rank 3 is bound to host:n12 device: 3", "rank 3/8 on n12" */
 static void rank_and_host(fl_str s, struct teller *t)
 {
     struct fl_fact f = nothing;
@@ -319,6 +338,8 @@ static void rank_and_host(fl_str s, struct teller *t)
     host = word_after(s, "hostname");
     if (!host.n)
         host = word_after(s, "host");
+    if (!host.n)
+        host = word_on(s);
     if (!host.n || host.p[0] == '-' || fl_str_has(host, FL_S("/")))
         return;
     f.host = host;
@@ -353,6 +374,64 @@ static void rank_exit(fl_str s, struct teller *t)
     f.exit_code = minus ? -(int32_t)v : (int32_t)v;
     number_after(s, "PID", &f.pid);
     tell(t, &f);
+}
+
+/* NCCL: "NET/IB : Using [0]mlx5_0:1/RoCE ...; OOB bond0:10.7.3.29<0>", "Bootstrap : Using eth0:..."
+ * Each address with port 0 is the printer's own. */
+static void own_addresses(fl_str s, struct teller *t)
+{
+    ptrdiff_t at = fl_str_find(s, FL_S("Using "));
+    struct fl_fact f = nothing;
+
+    if (at < 0 || !(fl_str_has(s, FL_S("NET/")) || fl_str_has(s, FL_S("Bootstrap"))))
+        return;
+    f.kind = FL_FACT_OWN_ADDRESS;
+    for (s = fl_str_from(s, (size_t)at); (at = fl_str_find(s, FL_S("<0>"))) > 0;
+         s = fl_str_from(s, (size_t)at + 3)) {
+        size_t from = (size_t)at;
+        while (from && s.p[from - 1] != ':' && s.p[from - 1] != ' ')
+            from--;
+        f.address = fl_str_sub(s, from, (size_t)at - from);
+        if (f.address.n >= 7)
+            tell(t, &f);
+    }
+}
+
+static bool dotted_quad(fl_str s)
+{
+    size_t dots = 0;
+
+    for (size_t i = 0; i < s.n; i++) {
+        dots += s.p[i] == '.';
+        if (s.p[i] != '.' && (s.p[i] < '0' || s.p[i] > '9'))
+            return false;
+    }
+    return dots == 3;
+}
+
+/* "trainer-0   0/1   Error   0   97m   10.12.5.9   gpu-22   <none>   <none>": kubectl get pods -o
+ * wide
+ */
+static void pod_row(fl_str s, struct teller *t)
+{
+    fl_str word[12], rest = fl_str_trim(s);
+    struct fl_fact f = nothing;
+    size_t n = 0, slash;
+
+    for (; n < 12 && rest.n; rest = fl_str_trim(rest))
+        word[n++] = fl_str_cut(&rest, ' ');
+    slash = n > 1 ? (size_t)fl_str_find_c(word[1], '/') : 0;
+    if (n < 7 || slash == 0 || slash >= word[1].n || word[1].p[0] < '0' || word[1].p[0] > '9')
+        return;
+    for (size_t i = 4; i + 1 < n; i++) {
+        if (!dotted_quad(word[i]) || fl_str_eqz(word[i + 1], "<none>"))
+            continue;
+        f.kind = FL_FACT_POD;
+        f.host = word[i + 1];
+        f.address = word[0];
+        tell(t, &f);
+        return;
+    }
 }
 
 /* "n12 -> 10.1.2.3" and "n12 (10.1.2.3)": one host, two names */
@@ -421,11 +500,29 @@ void fl_facts_parse(fl_str s, struct fl_table_row *row, size_t *listed,
             if (fl_str_u64(total, 1u << 20, (uint64_t *)&f.n))
                 tell(&t, &f);
         }
-    } else if (fl_str_has(s, FL_S("host")) && fl_str_find_c(s, '|') < 0) {
+    } else if ((fl_str_has(s, FL_S("host")) || fl_str_has(s, FL_S(" on "))) &&
+               fl_str_find_c(s, '|') < 0) {
         rank_and_host(s, &t);
     }
     here(s, &t);
     rank_exit(s, &t);
     node_list(s, &t);
     host_and_address(s, &t);
+    own_addresses(s, &t);
+    pod_row(s, &t);
+}
+
+bool fl_pod_name(fl_str name)
+{
+    fl_str tail = fl_str_from(name, name.n < 6 ? name.n : name.n - 6);
+    bool digit = false;
+
+    if (tail.n != 6 || name.n < 8 || tail.p[0] != '-')
+        return false;
+    for (size_t i = 1; i < tail.n; i++) {
+        if (!strchr("bcdfghjklmnpqrstvwxz2456789", tail.p[i]))
+            return false;
+        digit |= tail.p[i] >= '2' && tail.p[i] <= '9';
+    }
+    return digit;
 }

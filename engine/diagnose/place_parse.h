@@ -14,7 +14,9 @@ enum fl_fact_kind {
     FL_FACT_GPU,            /* GPU index and PCI address on the line's host */
     FL_FACT_SCHEDULER_HOST, /* a host as the scheduler names it */
     FL_FACT_HERE,           /* the file's lines come from this host */
-    FL_FACT_SAME_HOST       /* host and address are one */
+    FL_FACT_SAME_HOST,      /* host and address are one */
+    FL_FACT_POD,            /* the pod `address` is on the machine `host` */
+    FL_FACT_OWN_ADDRESS     /* the line's writer is on the host with this address */
 };
 
 struct fl_fact {
@@ -40,5 +42,9 @@ void fl_facts_parse(fl_str message, struct fl_table_row *row, size_t *listed,
                     void (*tell)(void *ctx, const struct fl_fact *fact), void *ctx);
 /* Expands a Slurm host list such as "n[1-3,7],gpu12": calls `each` for every name, at most 4096. */
 void fl_hostlist_each(fl_str list, void (*each)(void *ctx, fl_str host), void *ctx);
+
+/* A name with the five random letters that Kubernetes puts behind those of its pods, of an alphabet
+ * without vowels (apimachinery, util/rand: SafeEncodeString). */
+bool fl_pod_name(fl_str name);
 
 #endif

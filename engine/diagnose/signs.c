@@ -63,6 +63,16 @@ static const struct fl_pattern table[] = {
     P(FL_SIGN_PLACE, "\\bGPU ?[0-9]+:? .{0,60}[0-9A-Fa-f]{4,8}:[0-9A-Fa-f]{2}:00", false),
     P(FL_SIGN_PLACE, "-> (?:[0-9]{1,3}\\.){3}[0-9]{1,3}", false),
     P(FL_SIGN_PLACE, "distributed_world_size", false),
+    P(FL_SIGN_PLACE,
+      "NCCL INFO (?:NET/(?:IB|Socket)|Bootstrap) ?: ?Using "
+      ".*<0>",
+      false),
+    P(FL_SIGN_PLACE,
+      "\\b[0-9]+/[0-9]+ +[A-Z][A-Za-z]+ +[0-9]+ .{0,60} (?:[0-9]{1,3}\\.){3}[0-9]{1,3} +[a-z0-9]",
+      false),
+    P(FL_SIGN_PLACE,
+      "\\b[rR]ank[ =:]+[0-9]+(?:/[0-9]+| of [0-9]+)? (?:is |runs |running |started )?on [a-zA-Z]",
+      false),
 
     P(FL_SIGN_CHECKPOINT, "\\b(?:saving|save|writing|storing)\\b.{0,30}\\bcheckpoint", true),
     P(FL_SIGN_CHECKPOINT, "Saving model checkpoint to", false),

@@ -6,9 +6,9 @@
  * resume, or an append to the same file). Trainers that print step and loss on two lines (progress
  * bar and dict, Composer's blocks) are joined here.
  *
- * When FL_MAX_POINTS is reached every second point of the older half goes, the first of a run of NaN
- * excepted where that leaves enough: what is looked for is at the end, and the past serves as the
- * yardstick.
+ * When FL_MAX_POINTS is reached every second point of the older half goes, the first of a run of
+ * NaN excepted where that leaves enough: what is looked for is at the end, and the past serves as
+ * the yardstick.
  */
 #include "diagnose/timeline.h"
 
@@ -28,7 +28,7 @@ int fl_timeline_new(struct fl_job *j, fl_err *err)
 
     if (!t)
         return fl_fail_nomem(err);
-    t->first_step = t->last_step = t->total = t->saved_step = t->saving_step = -1;
+    t->first_step = t->last_step = t->total = t->saving_step = -1;
     t->first_time = INT64_MAX;
     t->latest_time = INT64_MIN;
     j->timeline = t;
@@ -150,7 +150,6 @@ static void take_progress(struct fl_job *j, int64_t step, const struct fl_mark *
 
     j->progress++;
     t->last_progress = *at;
-    t->after_progress = 0;
     if (step >= 0) {
         if (t->first_step < 0)
             t->first_step = step;
@@ -161,14 +160,6 @@ static void take_progress(struct fl_job *j, int64_t step, const struct fl_mark *
             t->gaps[t->ngaps++] = at->t - t->last_time;
         t->last_time = at->t;
     }
-}
-
-static void rank_step(struct fl_job *j, const struct fl_mark *at)
-{
-    struct fl_rank *r = at->rank >= 0 ? fl_places_rank(&j->places, at->rank, true) : NULL;
-
-    if (r)
-        r->progress_seq = at->seq;
 }
 
 /* A file whose steps lie outside the time of those that are known: another part of the job. */
@@ -186,7 +177,6 @@ void fl_timeline_metric(struct fl_job *j, fl_str message, fl_str line, const str
 
     if (!fl_metric_parse(message, &m))
         return;
-    rank_step(j, at);
     if (m.total > 0 && (!m.bar || t->total < 0))
         t->total = m.total;
     if (m.eval) {
@@ -265,7 +255,6 @@ static void note_checkpoint(struct fl_job *j, fl_str message, bool done)
         step = t->saving_step;
     if (step < 0)
         return; /* saved, but nobody says what */
-    t->saved_step = step;
     if (t->nsaved < FL_SAVED)
         t->nsaved++;
     memmove(t->saved + 1, t->saved, (FL_SAVED - 1) * sizeof(*t->saved));

@@ -16,7 +16,7 @@ struct fl_timeline {
     struct fl_point *points; /* owned, as are their texts */
     size_t n, cap;
     uint16_t segment; /* steps fell back so many times */
-    int64_t first_step, last_step, total, saved_step, saving_step;
+    int64_t first_step, last_step, total, saving_step;
     int64_t restart_from, restart_step; /* of the latest fall-back */
     int64_t first_time, latest_time;    /* of all points; of no use when `mixed` */
     uint8_t time_clock;
@@ -26,7 +26,6 @@ struct fl_timeline {
     struct fl_mark last_progress, last_eval;
     bool eval_nan;
     struct fl_point pending; /* latest evaluation; text owned */
-    uint64_t after_progress;
     int64_t last_time;     /* us of the latest timed point, 0 none */
     int64_t gaps[FL_GAPS]; /* us between timed points */
     size_t ngaps;

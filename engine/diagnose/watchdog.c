@@ -99,7 +99,6 @@ static struct fl_wait *wait_of(struct fl_job *j, int32_t rank, uint64_t group)
                                         .group = group,
                                         .seq = -1,
                                         .enqueued = -2,
-                                        .completed = -2,
                                         .numel = -1,
                                         .begin = FL_T_NONE};
     return &w->v[at];
@@ -123,8 +122,6 @@ void fl_watchdog_line(struct fl_job *j, fl_str s, fl_str line, const struct fl_m
         return;
     if (field(s, "last enqueued work", &v) || field(s, "last enqueued NCCL work", &v))
         w->enqueued = v;
-    if (field(s, "last completed work", &v) || field(s, "last completed NCCL work", &v))
-        w->completed = v;
     if (!timeout || w->timed_out)
         return;
     w->timed_out = true;
@@ -266,7 +263,6 @@ int fl_watchdog_judge(struct fl_job *j, struct fl_wait_verdict *v)
         if (w->v[i].group == group && w->v[i].timed_out)
             ranks[n++] = w->v[i].rank;
     qsort(ranks, n, sizeof(*ranks), by_rank);
-    v->waiting = n;
     v->begin = first->begin;
     v->clock = first->mark.clock;
     v->seq = first->seq;

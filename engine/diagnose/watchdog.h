@@ -17,7 +17,6 @@ enum fl_wait_kind {
 
 struct fl_wait_verdict {
     enum fl_wait_kind kind;
-    size_t waiting;
     int64_t begin; /* us, of the first wait */
     uint8_t clock;
     int64_t seq, numel;
@@ -26,7 +25,7 @@ struct fl_wait_verdict {
     size_t nsuspects;
 };
 
-/* A line with a time-out or with last enqueued / completed work. */
+/* A line with a time-out or with last enqueued work. */
 void fl_watchdog_line(struct fl_job *j, fl_str message, fl_str line, const struct fl_mark *m);
 /* At the end, after fl_places_settle. 0 or FL_ENOMEM. */
 int fl_watchdog_judge(struct fl_job *j, struct fl_wait_verdict *out);

@@ -38,6 +38,7 @@ static void move_events(struct fl_job *j)
             if (hit->mark.clock == FL_CLOCK_LOCAL)
                 hit->begin = moved(hit->begin, j->year);
             move_mark(&hit->mark, j->year);
+            move_mark(&hit->latest, j->year);
         }
     }
 }

@@ -56,7 +56,8 @@ struct fl_prefix {
     fl_str host;  /* as written; empty when not said. May be an IP address or a pod */
     struct fl_time time;
     uint8_t severity; /* enum fl_severity */
-    uint8_t origin;   /* enum fl_origin */
+    uint8_t origin;   /* enum fl_origin, of the innermost frame */
+    bool syslog;      /* a syslog frame, whatever stands inside: the host is a machine's */
     uint32_t message; /* offset of the message in the line */
 };
 

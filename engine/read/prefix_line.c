@@ -164,6 +164,7 @@ const char *fl_peel_syslog(struct fl_peel *c, const char *p)
     if (pid >= 0)
         c->o->pid = pid;
     c->o->origin = FL_LIT(c, prog, "kernel") ? FL_FROM_KERNEL : FL_FROM_SYSLOG;
+    c->o->syslog = true;
     return fl_blank(c, r + 1);
 }
 

@@ -30,8 +30,8 @@ static void word(fl_buf *b, const char *name, fl_str s)
 
 static void told(void *ctx, const struct fl_fact *f)
 {
-    static const char *const kinds[] = {"rank",      "world", "nodes", "gpu",
-                                        "scheduler", "here",  "same"};
+    static const char *const kinds[] = {"rank", "world", "nodes", "gpu", "scheduler",
+                                        "here", "same",  "pod",   "own"};
     fl_buf *b = ctx;
 
     fl_buf_addf(b, "%s%s", b->n ? "; " : "", kinds[f->kind]);
