@@ -6,14 +6,21 @@
  * fixed values: a loss of 8 is a collapse for one model and a first step for another. The
  * thresholds stand here and nowhere else:
  *
- *   SPIKE_MADS, SPIKE_LEAST, SPIKE_SHARE  the loss has left its level when it stands above the
- * median of its best stretch by 6 MAD, and by 0.3, and by 12 % of that median SPIKE_RUN       and
- * this for at least 3 points that are the last ones: a loss that came back down has recovered and
- * is no failure (a healthy run of BigScience climbed from 2.9 to 8 and returned within 600
- * iterations) NAN_RUN         3 points with NaN at the end; a NaN that training got over is mixed
- * precision at work SLOW_RATIO      step time 1.6 times the median of the first half, in 4 of 5 of
- * the last points STALL_LEAST, STALL_MEDIANS  no progress for 10 minutes and for 5 median
- * intervals, while the log went on
+ * SPIKE_MADS, SPIKE_LEAST, SPIKE_SHARE: the loss has left its level when it stands above the median
+ * of its best stretch by 6 MAD, and by 0.3, and by 12 % of that median.
+ *
+ * SPIKE_RUN: and this for at least 3 points that are the last ones. A loss that came back down has
+ * recovered and is no failure (a healthy run of BigScience climbed from 2.9 to 8 and returned
+ * within 600 iterations).
+ *
+ * NAN_RUN: 3 points with NaN at the end. A NaN that training got over is mixed precision at work.
+ *
+ * SLOW_RATIO: step time 1.6 times the median of the first half, in 4 of 5 of the last points.
+ *
+ * STALL_LEAST, STALL_MEDIANS: no progress for 10 minutes and for 5 median intervals, while the log
+ * went on.
+ *
+ * QUIET_LEAST: no first step, and nothing printed for 30 minutes when the job was ended.
  */
 #include "diagnose/timeline.h"
 
@@ -33,6 +40,7 @@
 #define SLOW_POINTS 5
 #define STALL_LEAST (600 * 1000000LL)
 #define STALL_MEDIANS 5
+#define QUIET_LEAST (1800 * 1000000LL)
 
 static int by_value(const void *a, const void *b)
 {
@@ -331,14 +339,39 @@ static bool find_stall(struct fl_job *j, struct fl_finding *f)
     *f = (struct fl_finding){
         .cause = "fw.hang", .strength = 62, .first_bad_step = -1, .last_good_step = t->last_step};
     f->proof[0] = t->n ? &t->points[t->n - 1] : NULL;
-    f->why = gap ? fl_arena_f(&j->arena,
-                              "no progress for %lld minutes after step %lld while the log went"
-                              " on, and no error",
-                              (long long)(gap / 60000000), (long long)t->last_step)
-                 : fl_arena_f(&j->arena,
-                              "no progress after step %lld while watchers went on printing, and"
-                              " no error",
-                              (long long)t->last_step);
+    f->why =
+        gap ? fl_arena_f(&j->arena,
+                         "no progress for %lld minutes after step %lld while the log went"
+                         " on",
+                         (long long)(gap / 60000000), (long long)t->last_step)
+            : fl_arena_f(&j->arena, "no progress after step %lld while watchers went on printing",
+                         (long long)t->last_step);
+    return f->why != NULL;
+}
+
+/* Silence before the first step, until somebody ended the job. */
+static bool find_quiet_start(struct fl_job *j, struct fl_finding *f)
+{
+    const struct fl_quiet *q = &j->quiet;
+    int64_t us = q->us;
+
+    if (us < QUIET_LEAST || q->attempt != j->attempt || j->progress != j->attempt_progress)
+        return false;
+    for (size_t i = 0; i < j->nfiles; i++) { /* did another file go on? */
+        int64_t late = j->files[i].t - q->point.at.t;
+        if (i != q->point.at.file && j->files[i].t != FL_T_NONE && !j->files[i].kernel &&
+            j->files[i].clock == q->point.at.clock && late > 0 && late < q->us && q->us - late < us)
+            us = q->us - late;
+    }
+    if (us < QUIET_LEAST)
+        return false;
+    *f = (struct fl_finding){
+        .cause = "fw.hang", .strength = 62, .first_bad_step = -1, .last_good_step = -1};
+    f->proof[0] = &q->point;
+    f->why = fl_arena_f(&j->arena,
+                        "nothing was printed for %lld minutes before the job was ended, and no"
+                        " step had been made",
+                        (long long)(us / 60000000));
     return f->why != NULL;
 }
 
@@ -370,7 +403,7 @@ static bool find_lost_resume(struct fl_job *j, struct fl_finding *f)
 void fl_timeline_findings(struct fl_job *j, struct fl_finding *out, size_t max, size_t *n)
 {
     static bool (*const looks[])(struct fl_job *, struct fl_finding *) = {
-        find_nan, find_spike, find_lost_resume, find_stall, find_slowdown};
+        find_nan, find_spike, find_lost_resume, find_stall, find_quiet_start, find_slowdown};
 
     *n = 0;
     for (size_t i = 0; i < sizeof(looks) / sizeof(*looks) && *n < max; i++)

@@ -23,6 +23,11 @@ static fl_str group(const struct fl_caps *c, const char *name)
     return (fl_str){NULL, 0};
 }
 
+static bool digit(char c)
+{
+    return c >= '0' && c <= '9';
+}
+
 static bool group_number(const struct fl_caps *c, const char *name, uint64_t max, uint64_t *out)
 {
     fl_str s = group(c, name);
@@ -243,15 +248,18 @@ static int add_hit(struct fl_job *j, struct fl_event *e, const struct fl_hit *h,
              h->mark.rank >= 0 ? h->mark.rank : h->mark.task,
              h->self ? -1 : h->mark.host,
              h->gpu.n ? fl_hash64(h->gpu.p, h->gpu.n, 2) : 0};
+    fl_str k = fl_str_n((const char *)&key, sizeof(key));
     bool full = j->text_bytes >= FL_MAX_ALL_TEXT, added = false;
     uint32_t at;
     struct fl_hit *slot;
 
-    /* Before the map, which would grow with each line of a log that names ever new places. */
-    if (e->nhits >= FL_MAX_EVENT_HITS || j->nhits >= FL_MAX_HITS)
+    /* Not through the map, which would grow with each line of a log that names ever new places. */
+    if (e->nhits >= FL_MAX_EVENT_HITS || j->nhits >= FL_MAX_HITS) {
+        if (fl_map_get(&j->hit_of, k, &at) && at < e->nhits)
+            e->hits[at].latest = h->mark;
         return FL_OK;
-    if (fl_map_intern(&j->hit_of, fl_str_n((const char *)&key, sizeof(key)), (uint32_t)e->nhits,
-                      &at, &added))
+    }
+    if (fl_map_intern(&j->hit_of, k, (uint32_t)e->nhits, &at, &added))
         return FL_ENOMEM;
     if (!added && at < e->nhits)
         e->hits[at].latest = h->mark;
@@ -284,7 +292,9 @@ static int add_hits(struct fl_job *j, struct fl_event *e, struct fl_hit *h, fl_s
     while (list.n && n < 5) {
         size_t used = fl_str_u64(list, FL_MAX_RANKS, &v[n]);
         uint64_t to;
-        if (!used) {
+        if (!used) { /* no digit, or a number that is no rank: not its last digits either */
+            while (list.n > 1 && digit(list.p[0]) && digit(list.p[1]))
+                list = fl_str_from(list, 1);
             list = fl_str_from(list, 1);
             continue;
         }

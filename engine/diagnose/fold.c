@@ -29,6 +29,7 @@
  * of 200 bytes on which every shipped pattern is tried needs half a million. */
 #define TRY_BYTES (4u << 20)
 #define TRIES 24
+#define QUIET_LINES 64 /* looked back from the line that ends the job */
 
 static struct fl_file_state *file_state(struct fl_job *j, uint32_t file)
 {
@@ -413,6 +414,38 @@ static void back_to_attempt(const struct fl_job *j, uint32_t signs, struct fl_ma
         m->attempt--;
 }
 
+/* How long nothing had been printed when the job was ended: from the last line before that has a
+ * time, within QUIET_LINES and this block. */
+static void note_quiet(struct fl_job *j, const struct fl_block *b, fl_str line,
+                       const struct fl_mark *m)
+{
+    const char *p = line.p;
+    uint64_t number = m->line;
+
+    for (int i = 0; m->own_time && i < QUIET_LINES && p > b->data; i++) {
+        const char *end = p - 1;
+        struct fl_mark at = {.file = m->file, .t = FL_T_NONE, .line = --number};
+        struct fl_prefix x;
+        for (p = end; p > b->data && p[-1] != '\n'; p--)
+            ;
+        fl_prefix_parse(fl_str_n(p, (size_t)(end - p)), &x);
+        if (x.time.kind == FL_TIME_NONE)
+            continue;
+        complete_time(j, &j->files[m->file], &x.time, &at);
+        at.rank = at.local_rank = at.node_rank = at.gpu_index = at.host = at.task = -1;
+        at.pid = -1;
+        j->quiet = (struct fl_quiet){.us = at.clock == m->clock ? m->t - at.t : 0,
+                                     .attempt = m->attempt,
+                                     .point = {.at = at}};
+        if (j->quiet.us > 0)
+            j->quiet.point.text =
+                fl_arena_z(&j->arena, fl_str_sub(fl_str_n(p, (size_t)(end - p)), 0, FL_MAX_TEXT));
+        if (!j->quiet.point.text)
+            j->quiet.us = 0;
+        return;
+    }
+}
+
 /* One line that is read in full. */
 static void read_line(struct fl_job *j, const struct fl_block *b, const struct fl_candidate *c,
                       size_t n, fl_str line, uint64_t number)
@@ -454,6 +487,8 @@ static void read_line(struct fl_job *j, const struct fl_block *b, const struct f
         fl_event_add(j, hits.best, line, &hits.best_caps, &m, tb);
     if (!hits.owned && hits.confirm)
         fl_event_add(j, hits.confirm, line, &hits.confirm_caps, &m, tb);
+    if (hits.signs & 1u << FL_SIGN_TEARDOWN && !j->teardown[m.attempt].line)
+        note_quiet(j, b, line, &m);
     if (hits.signs && part != FL_TB_INSIDE)
         follow_signs(j, hits.signs, line, message, &m, hits.best != NULL);
     if (!j->last_line.line || m.seq >= j->last_line.seq)

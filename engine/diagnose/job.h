@@ -96,12 +96,12 @@ struct fl_rank {
     fl_str gpu;                                /* PCI address, empty unknown */
     int32_t exit_code;
     bool exited;
-    int64_t pid;                  /* 0 unknown */
+    int64_t pid; /* 0 unknown */
     uint64_t lines;
-    struct fl_mark last;          /* its last line */
-    char text[FL_RANK_TEXT];      /* that line's beginning, NUL-terminated */
-    uint32_t last_at, last_n;     /* where it stands in the block that is being read */
-    bool touched;                 /* by that block */
+    struct fl_mark last;      /* its last line */
+    char text[FL_RANK_TEXT];  /* that line's beginning, NUL-terminated */
+    uint32_t last_at, last_n; /* where it stands in the block that is being read */
+    bool touched;             /* by that block */
     struct fl_stay stays[FL_STAYS];
     uint8_t nstays;
 };
@@ -226,7 +226,7 @@ struct fl_event {
 
 struct fl_wait {
     int32_t rank;
-    uint64_t group;                          /* 0: the default group */
+    uint64_t group;               /* 0: the default group */
     int64_t seq, numel, enqueued; /* -1, or -2 where not told */
     int64_t begin;
     char op[32];
@@ -303,6 +303,13 @@ void fl_timeline_sign(struct fl_job *j, int kind, fl_str message, fl_str line,
                       const struct fl_mark *m);
 
 /* What the timeline says when asked at the end. */
+/* The silence before an attempt was ended. */
+struct fl_quiet {
+    int64_t us;            /* how long, 0 unknown */
+    struct fl_point point; /* the last line before it */
+    uint16_t attempt;
+};
+
 struct fl_finding {
     const char *cause;                /* cause id; NULL: none */
     double strength;                  /* 0..100 as a rule's */
@@ -357,12 +364,13 @@ struct fl_job {
     struct fl_event **events;
     size_t nevents, events_cap;
     fl_map event_of;
-    fl_map hit_of;      /* event, rank, host, GPU of each kept hit */
-    size_t nhits;       /* kept, over all events */
-    size_t text_bytes;  /* of their lines */
+    fl_map hit_of;     /* event, rank, host, GPU of each kept hit */
+    size_t nhits;      /* kept, over all events */
+    size_t text_bytes; /* of their lines */
 
     struct fl_waits waits;
     struct fl_stacks stacks;
+    struct fl_quiet quiet;
     struct fl_mark teardown[64]; /* first sign of it in each attempt; line 0: none */
 
     struct fl_timeline *timeline;

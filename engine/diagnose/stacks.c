@@ -7,7 +7,8 @@
  * named: by their file's host, and by their place among the processes of that file, which is the
  * local rank where one file holds a node.
  *
- * Nothing is said when all wait (the fault is below Python) or when many are busy (nothing hangs).
+ * When all wait the fault is below Python or between the collectives, and the job hangs all the
+ * same; no place is named. Nothing is said when many are busy (nothing hangs).
  * Form: py-spy's text output, `Thread 4711 (idle): "MainThread"` and frames "    f (file.py:12)".
  */
 #include "diagnose/stacks.h"
@@ -19,9 +20,10 @@
 static bool collective(fl_str frame)
 {
     static const char *const words[] = {
-        "broadcast",    "all_reduce",     "allreduce",         "barrier",          "all_gather",
-        "allgather",    "reduce_scatter", "all_to_all",        "distributed_c10d", "_bcast",
-        "wait (torch/", "synchronize",    "p2p_communication", "batch_isend_irecv"};
+        "broadcast",        "all_reduce",     "allreduce",         "barrier",
+        "all_gather",       "allgather",      "reduce_scatter",    "all_to_all",
+        "distributed_c10d", "_bcast",         "wait (torch/",      "synchronize",
+        "gather_object",    "scatter_object", "p2p_communication", "batch_isend_irecv"};
 
     for (size_t i = 0; i < sizeof(words) / sizeof(*words); i++)
         if (fl_str_has(frame, fl_str_c(words[i])))
@@ -119,6 +121,14 @@ bool fl_stacks_finding(struct fl_job *j, struct fl_finding *out)
         if (!odd)
             odd = &s->v[i];
     }
+    if (!odd && n >= 4) {
+        f.located = false;
+        f.strength = 66;
+        f.proof[0] = proof(j, &s->v[0].at, s->v[0].text, -1);
+        f.proof[1] = proof(j, &s->v[0].frame_at, s->v[0].frame, -1);
+        f.why = fl_arena_f(&j->arena, "all %zu dumped processes wait in a collective", n);
+        goto out;
+    }
     if (!odd || n < 3 || others * 3 > n)
         return false;
     f.proof[0] = proof(j, &odd->at, odd->text, odd->ordinal);
@@ -126,6 +136,7 @@ bool fl_stacks_finding(struct fl_job *j, struct fl_finding *out)
     f.why = fl_arena_f(&j->arena,
                        "%zu of %zu dumped processes wait in a collective; this one does not: %s",
                        n - others, n, odd->frame);
+out:
     if (!f.proof[0] || !f.proof[1] || !f.why)
         return false;
     *out = f;

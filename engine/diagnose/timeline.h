@@ -26,8 +26,8 @@ struct fl_timeline {
     struct fl_mark last_progress, last_eval;
     bool eval_nan;
     struct fl_point pending; /* latest evaluation; text owned */
-    int64_t last_time;     /* us of the latest timed point, 0 none */
-    int64_t gaps[FL_GAPS]; /* us between timed points */
+    int64_t last_time;       /* us of the latest timed point, 0 none */
+    int64_t gaps[FL_GAPS];   /* us between timed points */
     size_t ngaps;
     int main_kind; /* enum fl_peek of the rank whose lines make the points; main_rank */
     int32_t main_rank;

@@ -92,6 +92,7 @@ void fl_job_rebase(struct fl_job *j)
         move_mark(&j->tracebacks[i].first, j->year);
         move_mark(&j->tracebacks[i].last, j->year);
     }
+    move_mark(&j->quiet.point.at, j->year);
     move_mark(&j->first_line, j->year);
     move_mark(&j->last_line, j->year);
     move_mark(&j->latest, j->year);
