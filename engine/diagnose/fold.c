@@ -414,6 +414,15 @@ static void back_to_attempt(const struct fl_job *j, uint32_t signs, struct fl_ma
         m->attempt--;
 }
 
+/* The first lines that say that the attempt is ended; the very first may have no time. */
+static bool being_ended(const struct fl_job *j, const struct fl_mark *m)
+{
+    const struct fl_mark *first = &j->teardown[m->attempt];
+
+    return !first->line || (first->file == m->file && m->line - first->line < QUIET_LINES &&
+                            !first->own_time && !(j->quiet.us && j->quiet.attempt == m->attempt));
+}
+
 /* How long nothing had been printed when the job was ended: from the last line before that has a
  * time, within QUIET_LINES and this block. */
 static void note_quiet(struct fl_job *j, const struct fl_block *b, fl_str line,
@@ -422,7 +431,7 @@ static void note_quiet(struct fl_job *j, const struct fl_block *b, fl_str line,
     const char *p = line.p;
     uint64_t number = m->line;
 
-    for (int i = 0; m->own_time && i < QUIET_LINES && p > b->data; i++) {
+    for (int i = 0; i < QUIET_LINES && p > b->data; i++) {
         const char *end = p - 1;
         struct fl_mark at = {.file = m->file, .t = FL_T_NONE, .line = --number};
         struct fl_prefix x;
@@ -487,7 +496,7 @@ static void read_line(struct fl_job *j, const struct fl_block *b, const struct f
         fl_event_add(j, hits.best, line, &hits.best_caps, &m, tb);
     if (!hits.owned && hits.confirm)
         fl_event_add(j, hits.confirm, line, &hits.confirm_caps, &m, tb);
-    if (hits.signs & 1u << FL_SIGN_TEARDOWN && !j->teardown[m.attempt].line)
+    if (hits.signs & 1u << FL_SIGN_TEARDOWN && m.own_time && being_ended(j, &m))
         note_quiet(j, b, line, &m);
     if (hits.signs && part != FL_TB_INSIDE)
         follow_signs(j, hits.signs, line, message, &m, hits.best != NULL);

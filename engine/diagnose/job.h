@@ -237,7 +237,7 @@ struct fl_wait {
 
 struct fl_waits {
     struct fl_wait *v; /* owned */
-    size_t n, cap;
+    size_t n, cap, texts, odd_texts;
     fl_map index;
 };
 

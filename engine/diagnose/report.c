@@ -126,6 +126,10 @@ static void winner_evidence(struct builder *b)
 
     if (timeline)
         add_finding(b, w->finding, "root");
+    for (size_t i = 0; timeline && i < b->v->nfindings; i++) /* another sight of the same */
+        if (&b->v->findings[i] != w->finding &&
+            strcmp(b->v->findings[i].cause, w->finding->cause) == 0)
+            add_finding(b, &b->v->findings[i], "confirm");
     for (size_t round = 1; round <= PER_EVENT; round++) {
         for (size_t i = 0; i < w->nevents; i++)
             if (!w->events[i]->stale && (round < 3 || i == 0))

@@ -20,6 +20,7 @@
 
 #include "base/alloc.h"
 
+#define MOST_TEXTS 64
 #define MOST_MS (1000LL * 365 * 86400 * 1000) /* a thousand years: more is no time */
 #define CONTROL 16 /* elements: more is a gradient, less is bookkeeping */
 
@@ -104,6 +105,20 @@ static struct fl_wait *wait_of(struct fl_job *j, int32_t rank, uint64_t group)
     return &w->v[at];
 }
 
+/* The texts of the first few, and of a few that wait for another thing than the one before. */
+static void keep_text(struct fl_job *j, struct fl_wait *w, fl_str line)
+{
+    struct fl_waits *all = &j->waits;
+    const struct fl_wait *first = all->n ? &all->v[0] : NULL;
+    bool odd = first && w->group == first->group &&
+               (strcmp(w->op, first->op) != 0 || w->numel != first->numel || w->seq != first->seq);
+
+    if (all->texts < MOST_TEXTS || (odd && all->odd_texts < MOST_TEXTS)) {
+        w->text = fl_arena_z(&j->arena, fl_str_sub(line, 0, 1000));
+        *(all->texts < MOST_TEXTS ? &all->texts : &all->odd_texts) += 1;
+    }
+}
+
 void fl_watchdog_line(struct fl_job *j, fl_str s, fl_str line, const struct fl_mark *m)
 {
     bool timeout = fl_str_has(s, FL_S("Watchdog caught collective operation timeout"));
@@ -126,8 +141,6 @@ void fl_watchdog_line(struct fl_job *j, fl_str s, fl_str line, const struct fl_m
         return;
     w->timed_out = true;
     w->mark = *m;
-    if (j->waits.n <= 64)
-        w->text = fl_arena_z(&j->arena, fl_str_sub(line, 0, 1000));
     field(s, "SeqNum", &w->seq);
     field(s, "NumelIn", &w->numel);
     at = fl_str_find(s, FL_S("OpType="));
@@ -141,6 +154,7 @@ void fl_watchdog_line(struct fl_job *j, fl_str s, fl_str line, const struct fl_m
     }
     if (field(s, "ran for", &ms) && ms >= 0 && ms < MOST_MS && m->t != FL_T_NONE)
         w->begin = m->t - ms * 1000;
+    keep_text(j, w, line);
 }
 
 /* ---- judging ---- */
