@@ -348,7 +348,7 @@ static void match_line(struct fl_job *j, const struct fl_candidate *c, size_t n,
             continue;
         if (r->role == FL_ROLE_ADVICE || r->role == FL_ROLE_BENIGN) {
             out->owned = true;
-        } else if (r->role == FL_ROLE_CONFIRM) {
+        } else if (r->role == FL_ROLE_CONFIRM || r->role == FL_ROLE_RECOVERY) {
             if (!out->confirm || beats(j, r, out->confirm))
                 out->confirm = r, out->confirm_caps = caps;
         } else if (!out->best || beats(j, r, out->best)) {

@@ -17,7 +17,8 @@
 
 #include "diagnose/timeline.h"
 
-#define BURST (90 * FL_US) /* errors this near to each other are one burst */
+#define BURST (90 * FL_US)          /* errors this near to each other are one burst */
+#define RECOVERED_FOR (120 * FL_US) /* a failure this long after a recovery is another one */
 
 const struct fl_cause *fl_arbiter_cause(const struct fl_arbiter *a,
                                         const struct fl_candidate_cause *c)
@@ -126,13 +127,60 @@ static bool stale(const struct fl_arbiter *a, const struct fl_event *e)
     return last >= f->t || m->t < f->t - 16 * 3600 * FL_US;
 }
 
+static bool before(const struct fl_mark *a, const struct fl_mark *b, int64_t us)
+{
+    if (a->file == b->file && us == 0)
+        return a->line < b->line;
+    return a->clock == b->clock && (a->clock != FL_CLOCK_BOOT || a->file == b->file) &&
+           a->t != FL_T_NONE && b->t != FL_T_NONE && a->t + us < b->t;
+}
+
+/* Something else failed, and all of it began well after the recovery at `m`. */
+static bool failed_later(const struct fl_arbiter *a, const struct fl_event *e,
+                         const struct fl_mark *m)
+{
+    bool later = false;
+
+    for (size_t i = 0; i < a->j->nevents; i++) {
+        const struct fl_event *f = a->j->events[i];
+        struct fl_mark began;
+        if (f->cause == e->cause || f->rule->role > FL_ROLE_SYMPTOM || !f->nhits || f->survived ||
+            f->hits[0].begin == FL_T_NONE)
+            continue;
+        began = f->hits[0].mark;
+        began.t = f->hits[0].begin;
+        if (before(m, &began, RECOVERED_FOR))
+            later = true;
+        else if (began.clock == m->clock)
+            return false;
+    }
+    return later;
+}
+
+/* A line on the same host says that the trouble was over, and the job failed later. */
+static bool over(const struct fl_arbiter *a, const struct fl_event *e)
+{
+    if (!e->nhits || e->rule->role > FL_ROLE_SYMPTOM)
+        return false;
+    for (size_t i = 0; i < a->j->nevents; i++) {
+        const struct fl_event *r = a->j->events[i];
+        if (r->rule->role != FL_ROLE_RECOVERY || r->cause != e->cause)
+            continue;
+        for (size_t k = 0; k < r->nhits; k++)
+            if (r->hits[k].latest.host == e->last.host && r->hits[k].latest.file == e->last.file &&
+                before(&e->last, &r->hits[k].latest, 0) && failed_later(a, e, &r->hits[k].latest))
+                return true;
+    }
+    return false;
+}
+
 void fl_events_set_aside(struct fl_arbiter *a)
 {
     for (size_t i = 0; i < a->j->nevents; i++) {
         struct fl_event *e = a->j->events[i];
         if (survived(a, e))
             e->survived = true;
-        else if (stale(a, e))
+        else if (stale(a, e) || over(a, e))
             e->stale = true;
     }
 }

@@ -103,10 +103,11 @@ static int compile_inside(const fl_yaml *n, struct fl_rule *rule, fl_err *err)
 
 static int words(const fl_yaml *n, struct fl_rule *rule, fl_err *err)
 {
-    static const char *const roles[] = {"root", "symptom", "confirm", "advice", "benign", NULL};
+    static const char *const roles[] = {"root",   "symptom", "confirm", "recovery",
+                                        "advice", "benign",  NULL};
     static const char *const frames[] = {"any", "user", "library", NULL};
     static const char *const blames[] = {"self", "peer", "none", NULL};
-    static const int strengths[] = {80, 40, 60, 0, 0};
+    static const int strengths[] = {80, 40, 60, 0, 0, 0};
     const fl_yaml *role;
     int v = 0, r = fl_needed(n, "role", &role, err);
 

@@ -11,7 +11,8 @@
 #include "base/alloc.h"
 
 static const char *const class_words[] = {"-", "infrastructure", "framework", "script", NULL};
-static const char *const role_words[] = {"root", "symptom", "confirm", "advice", "benign", NULL};
+static const char *const role_words[] = {"root",   "symptom", "confirm", "recovery",
+                                         "advice", "benign",  NULL};
 static const char *const maturity_words[] = {"draft", "test", "stable", "retired", NULL};
 static const char *const phase_words[] = {"any", "startup", "running", NULL};
 
