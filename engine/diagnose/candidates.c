@@ -159,7 +159,7 @@ static bool other_failure(const struct fl_arbiter *a)
         if (!c->best || c->best->survived || c->best->stale || k->bystander || k->last_resort ||
             c->first.seq < t->last_progress.seq)
             continue;
-        if ((c->root && c->strength >= 55 && !torn) || own_end)
+        if ((c->strength >= (c->root ? 55 : 60) && !torn) || own_end)
             return true;
     }
     return false;

@@ -332,18 +332,24 @@ static bool find_stall(struct fl_job *j, struct fl_finding *f)
     struct fl_timeline *t = j->timeline;
     int64_t gap = fl_course_stall(j, &j->latest);
     bool pulse = t->signs[FL_SIGN_PULSE] > 0 && t->sign[FL_SIGN_PULSE].seq > t->last_progress.seq;
+    /* A progress bar has no time: its step may be as late as the next line that has one. */
+    bool loose = gap && !t->last_progress.own_time &&
+                 (t->time_after == FL_T_NONE || j->latest.t - t->time_after < STALL_LEAST);
 
     if (fl_timeline_ended(j) || (fl_timeline_finished(j) && !j->teardown[j->attempt].line) ||
         (!gap && !(pulse && j->progress && t->signs[FL_SIGN_PULSE] > 2)))
         return false;
-    *f = (struct fl_finding){
-        .cause = "fw.hang", .strength = 62, .first_bad_step = -1, .last_good_step = t->last_step};
+    *f = (struct fl_finding){.cause = "fw.hang",
+                             .strength = loose ? 44 : 62,
+                             .first_bad_step = -1,
+                             .last_good_step = t->last_step};
     f->proof[0] = t->n ? &t->points[t->n - 1] : NULL;
     f->why =
         gap ? fl_arena_f(&j->arena,
-                         "no progress for %lld minutes after step %lld while the log went"
+                         "no progress for %s%lld minutes after step %lld while the log went"
                          " on",
-                         (long long)(gap / 60000000), (long long)t->last_step)
+                         loose ? "perhaps " : "", (long long)(gap / 60000000),
+                         (long long)t->last_step)
             : fl_arena_f(&j->arena, "no progress after step %lld while watchers went on printing",
                          (long long)t->last_step);
     return f->why != NULL;

@@ -140,6 +140,18 @@ static int64_t pid_in(fl_str line)
                                                                                    : -1;
 }
 
+/* The time that a line tells in its middle, as tables of schedulers and clouds do. */
+static void time_said(fl_str s, struct fl_hit *h)
+{
+    struct fl_time t;
+
+    if (!fl_time_parse(s, &t) || t.kind != FL_TIME_WALL)
+        return;
+    h->mark.t = h->begin = t.us + (t.zoned ? t.zone_min * 60 * 1000000LL : 0);
+    h->mark.clock = FL_CLOCK_LOCAL;
+    h->mark.own_time = true;
+}
+
 /* h->gpu may point into `gpu`. */
 static void fill_hit(struct fl_job *j, const struct fl_rule *r, const struct fl_caps *c,
                      const struct fl_mark *m, uint32_t traceback, fl_str line,
@@ -169,7 +181,9 @@ static void fill_hit(struct fl_job *j, const struct fl_rule *r, const struct fl_
         h->mark.local_rank = j->tracebacks[traceback - 1].process;
     if (h->mark.pid < 0 && m->origin == FL_FROM_KERNEL)
         h->mark.pid = pid_in(line);
-    if (h->begin != FL_T_NONE) {
+    if (group(c, "time").p)
+        time_said(group(c, "time"), h);
+    else if (h->begin != FL_T_NONE) {
         if (group_number(c, "ms", INT64_MAX / 2000, &v))
             h->begin = m->t - (int64_t)v * 1000;
         else if (group(c, "seconds").p && fl_str_f64(group(c, "seconds"), &sec) && sec > 0 &&

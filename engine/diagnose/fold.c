@@ -500,6 +500,7 @@ static void read_line(struct fl_job *j, const struct fl_block *b, const struct f
         note_quiet(j, b, line, &m);
     if (hits.signs && part != FL_TB_INSIDE)
         follow_signs(j, hits.signs, line, message, &m, hits.best != NULL);
+    fl_timeline_saw_time(j, &m);
     if (!j->last_line.line || m.seq >= j->last_line.seq)
         j->last_line = m;
     if (!j->first_line.line)
@@ -625,7 +626,9 @@ enum fl_order fl_mark_order(const struct fl_job *j, const struct fl_mark *a,
     int64_t d;
 
     (void)j;
-    if (a->file == b->file && a->writer == b->writer)
+    /* What one writer prints is in order, but for tables whose rows tell times of their own. */
+    d = a->own_time && b->own_time && a->clock == b->clock ? a->t - b->t : 0;
+    if (a->file == b->file && a->writer == b->writer && d >= -slack && d <= slack)
         return a->line < b->line   ? FL_ORDER_BEFORE
                : a->line > b->line ? FL_ORDER_AFTER
                                    : FL_ORDER_UNKNOWN;

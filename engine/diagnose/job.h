@@ -295,6 +295,8 @@ int fl_timeline_new(struct fl_job *j, fl_err *err);
 void fl_timeline_free(struct fl_timeline *t);
 /* A metric line. Counts the job's progress. */
 void fl_timeline_metric(struct fl_job *j, fl_str message, fl_str line, const struct fl_mark *m);
+/* A line has a time of its own: the bound for a progress line before it that had none. */
+void fl_timeline_saw_time(struct fl_job *j, const struct fl_mark *m);
 /* True when the timeline follows another rank than this, which may be left unread: that rank is
  * alive and has told of many steps. `kind` is enum fl_peek. */
 bool fl_timeline_follows_other(const struct fl_job *j, int kind, int32_t rank);

@@ -235,6 +235,8 @@ static void put_place(const struct fl_job *j, const struct place *p, enum named 
     put_number(out->ranks, &out->nranks, p->rank);
     put_number(out->hosts, &out->nhosts,
                named >= MACHINE ? fl_places_machine(&j->places, p->host) : p->host);
+    if (p->host >= 0 && j->places.hosts[p->host].on) /* the pod, and where it is */
+        put_number(out->hosts, &out->nhosts, fl_places_machine(&j->places, p->host));
     if (named < CARD) {
         put_index(j, p->rank, out);
         return;
@@ -459,19 +461,27 @@ static void rank_of_launcher(const struct fl_job *j, struct place *p)
         p->rank = found;
 }
 
-/* The one host at an end of nearly all the connections that broke. */
-static int32_t common_end(const struct fl_job *j, const struct fl_event *e)
+/* One end of a broken connection, or one side of a disagreement: the accused, or who printed it. */
+static int32_t end_of(const struct fl_job *j, const struct fl_hit *h, bool rank, bool accused)
+{
+    if (accused)
+        return rank ? place_of(j, h).rank : place_of(j, h).host;
+    return rank ? fl_places_rank_of(j, &h->mark) : fl_places_host_of(j, &h->mark);
+}
+
+/* The one host (or rank) at an end of nearly all of them; -1 when there is none, and when it is
+ * always the same two: either may be at fault. */
+static int32_t common_end(const struct fl_job *j, const struct fl_event *e, bool rank)
 {
     if (e->rule->blame != FL_BLAME_PEER || e->nhits < 4)
         return -1;
     for (size_t i = 0; i < 6; i++) {
-        const struct fl_hit *h = &e->hits[i / 2];
-        int32_t end = i % 2 ? fl_places_host_of(j, &h->mark) : place_of(j, h).host, other = -1;
+        int32_t end = end_of(j, &e->hits[i / 2], rank, i % 2 == 0), other = -1;
         size_t with = 0;
-        bool pair = true; /* always the same two: either may be at fault */
+        bool pair = true;
         for (size_t k = 0; k < e->nhits && end >= 0; k++) {
-            int32_t to = place_of(j, &e->hits[k]).host, by = fl_places_host_of(j, &e->hits[k].mark);
-            int32_t far = to == end ? by : to;
+            int32_t to = end_of(j, &e->hits[k], rank, true);
+            int32_t by = end_of(j, &e->hits[k], rank, false), far = to == end ? by : to;
             with += to == end || by == end;
             pair &= other < 0 || far == other;
             other = far;
@@ -488,6 +498,7 @@ static void name_places(const struct fl_job *j, const struct fl_verdict *v,
     enum named named = named_for(j->rules->causes[c->cause].id);
     const struct fl_hit *first;
     struct places ps = {.n = 0}, all = {.n = 0};
+    struct place common = {-1, -1, -1, {NULL, 0}};
     struct spread s;
     bool kernel;
 
@@ -510,9 +521,12 @@ static void name_places(const struct fl_job *j, const struct fl_verdict *v,
     }
     s = spread_of(&ps);
     first = first_hit(j, c, ps.all, kernel);
-    if (common_end(j, c->best) >= 0 && !kernel) {
-        struct place p = {-1, common_end(j, c->best), -1, {NULL, 0}};
-        put_place(j, &p, named, out);
+    common.rank = common_end(j, c->best, true);
+    common.host = common_end(j, c->best, false);
+    if (common.rank >= 0)
+        common.host = host_of_rank(j, common.rank);
+    if (!kernel && (common.rank >= 0 || common.host >= 0)) {
+        put_place(j, &common, named, out);
     } else if (!s.many && s.nranks <= 1 && s.nhosts <= 1) {
         struct place p = ps.v[0];
         complete(&all, &p);

@@ -144,12 +144,22 @@ bool fl_timeline_follows_other(const struct fl_job *j, int kind, int32_t rank)
            rank != t->main_rank && j->seq - t->last_progress.seq < FOLLOW_LINES;
 }
 
+void fl_timeline_saw_time(struct fl_job *j, const struct fl_mark *m)
+{
+    struct fl_timeline *t = j->timeline;
+
+    if (t->time_after == FL_T_NONE && t->last_progress.line && !t->last_progress.own_time &&
+        m->own_time && m->clock == t->last_progress.clock && m->seq > t->last_progress.seq)
+        t->time_after = m->t;
+}
+
 static void take_progress(struct fl_job *j, int64_t step, const struct fl_mark *at)
 {
     struct fl_timeline *t = j->timeline;
 
     j->progress++;
     t->last_progress = *at;
+    t->time_after = FL_T_NONE;
     if (step >= 0) {
         if (t->first_step < 0)
             t->first_step = step;

@@ -24,6 +24,7 @@ struct fl_timeline {
     struct fl_mark restart_at;
     bool restart_bar; /* told by a progress bar: an epoch's beginning */
     struct fl_mark last_progress, last_eval;
+    int64_t time_after; /* of the first line with a time behind a progress without one */
     bool eval_nan;
     struct fl_point pending; /* latest evaluation; text owned */
     int64_t last_time;       /* us of the latest timed point, 0 none */
