@@ -312,6 +312,11 @@ static void troubles(const struct out *o, const struct fl_report *r)
         out_line_add(&l, " (-v lists them)");
     if (l.n)
         out_wrapped(o, "", l.p, 1);
+    for (size_t i = 0; i < r->input.nleft_out; i++) {
+        struct out_line left = {.n = 0};
+        out_line_add(&left, "left out: %s", r->input.left_out[i]);
+        out_wrapped(o, "", left.p, 1);
+    }
 }
 
 static void seen(const struct out *o, const struct fl_report *r)

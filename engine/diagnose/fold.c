@@ -63,7 +63,7 @@ static void complete_time(struct fl_job *j, const struct fl_file_state *f, const
         m->clock = FL_CLOCK_LOCAL;
         m->zoned = t->zoned;
         m->zone_min = t->zone_min;
-        j->base_date = t->us - ((t->us % DAY) + DAY) % DAY;
+        j->base_date = m->t - ((m->t % DAY) + DAY) % DAY;
         if (!j->year) {
             int64_t days = t->us / DAY;
             int y = 1970 + (int)(days / 366);

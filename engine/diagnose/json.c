@@ -164,6 +164,8 @@ static void put_input(fl_json *root, const struct fl_report *r)
     put_step(in, "ranks_seen", r->input.ranks_seen);
     put_step(in, "world_size", r->input.world_size);
     put_step(in, "hosts_seen", r->input.hosts_seen);
+    if (r->input.nleft_out)
+        put_strings(in, "left_out", r->input.left_out, r->input.nleft_out);
     if (r->input.cut_lines)
         fl_json_put_int(in, "cut_lines", (int64_t)r->input.cut_lines);
 }

@@ -389,6 +389,26 @@ static size_t hosts_seen(const struct fl_job *j)
     return n;
 }
 
+static void left_out(struct builder *b, struct fl_report *r)
+{
+    const struct fl_job *j = b->j;
+    const char **v = fl_arena_alloc(&b->j->arena, 3 * sizeof(*v));
+    size_t n = 0;
+
+    if (!v) {
+        b->failed = true;
+        return;
+    }
+    if (j->left_out)
+        v[n++] = "the lines outside --since and --until";
+    if (j->places.over)
+        v[n++] = "ranks, hosts and cards that are named after more than are kept";
+    if (j->nhits >= FL_MAX_HITS)
+        v[n++] = "the places of matches after more than are kept; the matches are counted";
+    r->input.left_out = v;
+    r->input.nleft_out = n;
+}
+
 static void build_input(struct builder *b, struct fl_report *r)
 {
     struct fl_job *j = b->j;
@@ -411,6 +431,7 @@ static void build_input(struct builder *b, struct fl_report *r)
         const struct fl_read_skip *x = fl_reader_skip(j->reader, i);
         skipped[i] = keep(b, fl_arena_f(&j->arena, "%s: %s", x->name, x->why));
     }
+    left_out(b, r);
     r->input.files = f;
     r->input.nfiles = n;
     r->input.skipped = skipped;

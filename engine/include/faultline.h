@@ -181,6 +181,9 @@ struct fl_report {
         const char *const *skipped; /* "name: why" */
         size_t nskipped;
         int32_t ranks_seen, world_size, hosts_seen; /* -1: unknown */
+        const char *const
+            *left_out; /* what of the input takes no part in the answer, a clause each */
+        size_t nleft_out;
         uint64_t cut_lines;
     } input;
     const char *rules_version, *version;
@@ -217,7 +220,9 @@ void fl_text_free(char *text);
  * Returns the bytes of `text` used. */
 size_t fl_printable(const char *text, char *out, size_t cap);
 
-/* Reads a point in time such as 2026-03-01T02:03:04 or 2026-03-01; false when it is none. */
+/* Reads a point in time such as 2026-03-01T02:03:04 or 2026-03-01, in us of what a clock on the
+ * wall shows: logs are compared by that, and a zone in the text is dropped. False when it is none.
+ */
 bool fl_time_from_text(const char *text, int64_t *us);
 
 /* ---- rules, as people see them ---- */
