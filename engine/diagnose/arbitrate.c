@@ -30,6 +30,8 @@
 #include "diagnose/stacks.h"
 #include "diagnose/timeline.h"
 
+#define LAST_RESORT 0.45 /* the most that a last resort is worth */
+
 /* The weights, in points of a rule's strength. */
 static const struct {
     double precedence, symptom, gives_way, last_resort, chained, after_teardown, after_end,
@@ -278,11 +280,29 @@ static int judge_all(struct fl_arbiter *a, fl_err *err)
     return FL_OK;
 }
 
-/* Confidence from the score and the lead over the next candidate, fitted on the labelled cases
- * (`diagnose eval` prints claimed against observed). */
-static double confidence_of(const struct fl_verdict *v)
+/* What came true of answers that were this sure: the first answers to 144 jobs that nothing had
+ * been fitted to (`diagnose eval` prints claimed against observed). Of 102 answers with a raw value
+ * of 0.96 and more 92 were right; of 11 that named a last resort, or a hang that only the clock
+ * shows, 3 were. */
+static double came_true(double raw, bool last_resort)
 {
+    static const double raws[] = {0, 0.5, 0.8, 0.93, 0.96, 1};
+    static const double seen[] = {0.05, 0.5, 0.65, 0.8, 0.9, 0.93};
+    size_t k = 1;
+    double x;
+
+    while (raw > raws[k] && k + 1 < sizeof(raws) / sizeof(*raws))
+        k++;
+    x = seen[k - 1] + (seen[k] - seen[k - 1]) * (raw - raws[k - 1]) / (raws[k] - raws[k - 1]);
+    return last_resort && x > LAST_RESORT ? LAST_RESORT : x;
+}
+
+/* Confidence from the score and the lead over the next candidate. */
+static double confidence_of(const struct fl_arbiter *a)
+{
+    const struct fl_verdict *v = a->v;
     const struct fl_candidate_cause *w = v->winner;
+    const struct fl_cause *k = fl_arbiter_cause(a, w);
     double lead = w->score - W.enough, x;
 
     for (size_t i = 1; i < v->nranking; i++)
@@ -293,8 +313,7 @@ static double confidence_of(const struct fl_verdict *v)
     if (lead > 40)
         lead = 40;
     x = -1.0 + (w->score - 60) * 0.035 + lead * 0.05;
-    x = 1 / (1 + exp(-x - 1.2));
-    return x > 0.99 ? 0.99 : x < 0.05 ? 0.05 : x;
+    return came_true(1 / (1 + exp(-x - 1.2)), k->last_resort || (k->gives_way && !w->best));
 }
 
 /* Lines that show that the job failed, though not why. */
@@ -315,7 +334,7 @@ static void conclude(struct fl_arbiter *a)
 
     if (w && strcmp(fl_arbiter_cause(a, w)->id, "unknown") != 0) {
         v->outcome = FL_OUTCOME_DIAGNOSED;
-        v->confidence = confidence_of(v);
+        v->confidence = confidence_of(a);
         v->decided_by = w->finding && (!w->best || w->finding->strength >= w->best->rule->strength)
                             ? "timeline"
                             : "rule";
