@@ -140,16 +140,18 @@ static int64_t pid_in(fl_str line)
                                                                                    : -1;
 }
 
-/* The time that a line tells in its middle, as tables of schedulers and clouds do. */
+/* The time that a line tells in its middle, as tables of clouds do: in UTC, as containers' logs. */
 static void time_said(fl_str s, struct fl_hit *h)
 {
     struct fl_time t;
 
     if (!fl_time_parse(s, &t) || t.kind != FL_TIME_WALL)
         return;
-    h->mark.t = h->begin = t.us + (t.zoned ? t.zone_min * 60 * 1000000LL : 0);
+    h->mark.t = h->begin = t.us;
     h->mark.clock = FL_CLOCK_LOCAL;
     h->mark.own_time = true;
+    h->mark.zoned = t.zoned;
+    h->mark.zone_min = 0;
 }
 
 /* h->gpu may point into `gpu`. */

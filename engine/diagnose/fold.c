@@ -619,6 +619,13 @@ int fl_job_read(struct fl_job *j, fl_err *err)
     return j->failed ? fl_fail_nomem(err) : FL_OK;
 }
 
+int64_t fl_mark_gap(const struct fl_mark *a, const struct fl_mark *b)
+{
+    int64_t zones = a->zoned && b->zoned ? (int64_t)(a->zone_min - b->zone_min) * 60 * US : 0;
+
+    return a->t - b->t - zones;
+}
+
 enum fl_order fl_mark_order(const struct fl_job *j, const struct fl_mark *a,
                             const struct fl_mark *b)
 {
@@ -627,7 +634,7 @@ enum fl_order fl_mark_order(const struct fl_job *j, const struct fl_mark *a,
 
     (void)j;
     /* What one writer prints is in order, but for tables whose rows tell times of their own. */
-    d = a->own_time && b->own_time && a->clock == b->clock ? a->t - b->t : 0;
+    d = a->own_time && b->own_time && a->clock == b->clock ? fl_mark_gap(a, b) : 0;
     if (a->file == b->file && a->writer == b->writer && d >= -slack && d <= slack)
         return a->line < b->line   ? FL_ORDER_BEFORE
                : a->line > b->line ? FL_ORDER_AFTER
@@ -636,7 +643,7 @@ enum fl_order fl_mark_order(const struct fl_job *j, const struct fl_mark *a,
         (a->clock != FL_CLOCK_BOOT || a->file == b->file)) {
         if (a->host >= 0 && a->host == b->host && a->own_time && b->own_time)
             slack = US / 2;
-        d = a->t - b->t;
+        d = fl_mark_gap(a, b);
         /* A time that was taken over is only the least that it can be. */
         if (d < -slack && a->own_time)
             return FL_ORDER_BEFORE;

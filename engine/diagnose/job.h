@@ -397,6 +397,8 @@ void fl_job_rebase(struct fl_job *j);
 
 /* fold.c */
 int fl_job_read(struct fl_job *j, fl_err *err);
+/* us from b to a; where both tell their zone, in one zone. */
+int64_t fl_mark_gap(const struct fl_mark *a, const struct fl_mark *b);
 enum fl_order fl_mark_order(const struct fl_job *j, const struct fl_mark *a,
                             const struct fl_mark *b);
 

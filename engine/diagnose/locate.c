@@ -492,6 +492,22 @@ static int32_t common_end(const struct fl_job *j, const struct fl_event *e, bool
     return -1;
 }
 
+/* The one rank on this host that printed any of them. */
+static int32_t printer_on(const struct fl_job *j, const struct fl_event *e, int32_t host)
+{
+    int32_t found = -1;
+
+    for (size_t i = 0; i < e->nhits; i++) {
+        int32_t rank = fl_places_rank_of(j, &e->hits[i].mark);
+        if (rank < 0 || fl_places_host_of(j, &e->hits[i].mark) != host || rank == found)
+            continue;
+        if (found >= 0)
+            return -1;
+        found = rank;
+    }
+    return found;
+}
+
 static void name_places(const struct fl_job *j, const struct fl_verdict *v,
                         const struct fl_candidate_cause *c, struct fl_location *out)
 {
@@ -525,6 +541,8 @@ static void name_places(const struct fl_job *j, const struct fl_verdict *v,
     common.host = common_end(j, c->best, false);
     if (common.rank >= 0)
         common.host = host_of_rank(j, common.rank);
+    else if (common.host >= 0)
+        common.rank = printer_on(j, c->best, common.host);
     if (!kernel && (common.rank >= 0 || common.host >= 0)) {
         put_place(j, &common, named, out);
     } else if (!s.many && s.nranks <= 1 && s.nhosts <= 1) {

@@ -17,6 +17,8 @@
 #include "base/alloc.h"
 #include "diagnose/place_parse.h"
 
+#define TASKS_A_LINE 4096 /* of srun, that are learnt */
+
 void fl_places_init(struct fl_places *p)
 {
     *p = (struct fl_places){
@@ -495,6 +497,36 @@ static void learn_fact(void *ctx, const struct fl_fact *f)
     }
 }
 
+/* "srun: error: n12: tasks 8-11,14: Exited": those tasks were on n12. */
+static void learn_tasks(struct fl_job *j, const struct fl_mark *m, fl_str message)
+{
+    fl_str list = fl_str_trim(message);
+    struct fl_mark t = *m;
+    unsigned left = TASKS_A_LINE;
+
+    if (m->origin != FL_FROM_SCHEDULER || m->host < 0 || !fl_str_starts(list, FL_S("task")))
+        return;
+    list = fl_str_from(list, fl_str_starts(list, FL_S("tasks ")) ? 6 : 5);
+    while (left) {
+        uint64_t a, b;
+        size_t n = fl_str_u64(list, FL_MAX_RANKS - 1, &a);
+        if (!n)
+            return;
+        list = fl_str_from(list, n);
+        b = a;
+        if (list.n && list.p[0] == '-' &&
+            (n = fl_str_u64(fl_str_from(list, 1), FL_MAX_RANKS - 1, &b)))
+            list = fl_str_from(list, n + 1);
+        for (t.node_rank = -1; a <= b && left; a++, left--) {
+            t.task = (int32_t)a;
+            fl_places_node_host(j, &t, m->host);
+        }
+        if (!list.n || list.p[0] != ',')
+            return;
+        list = fl_str_from(list, 1);
+    }
+}
+
 void fl_places_learn(struct fl_job *j, const struct fl_mark *m, fl_str message)
 {
     struct learner l = {j, m};
@@ -504,6 +536,7 @@ void fl_places_learn(struct fl_job *j, const struct fl_mark *m, fl_str message)
         j->tables[i].writer = m->writer + 1;
         j->tables[i].row = (struct fl_table_row){.rank = -1, .local_rank = -1};
     }
+    learn_tasks(j, m, message);
     fl_facts_parse(message, &j->tables[i].row, &j->listed, learn_fact, &l);
 }
 
@@ -659,6 +692,11 @@ int32_t fl_places_host_of(const struct fl_job *j, const struct fl_mark *m)
         return fl_places_real_host(&j->places, r->host);
     if (fl_places_host_of_node(&j->places, m) >= 0)
         return fl_places_host_of_node(&j->places, m);
+    if (rank >= 0 && j->places.tasks_are_ranks) {
+        struct fl_mark task = {.line = 1, .file = m->file, .task = rank, .node_rank = -1};
+        if (fl_places_host_of_node(&j->places, &task) >= 0)
+            return fl_places_host_of_node(&j->places, &task);
+    }
     if (rank >= 0 && j->places.per_node > 0 && rank / j->places.per_node < 1024 &&
         j->places.block_host[rank / j->places.per_node] >= 0)
         return j->places.block_host[rank / j->places.per_node];

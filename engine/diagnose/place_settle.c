@@ -11,6 +11,21 @@
 
 #include "diagnose/job.h"
 
+/* "llama-pt-worker-1", "job-master-0": a replica of a job on Kubernetes */
+static bool replica(fl_str name)
+{
+    static const char *const roles[] = {"-worker", "-master", "-launcher", "-head", "-node"};
+    ptrdiff_t dash = fl_str_rfind_c(name, '-');
+    uint64_t v;
+
+    if (dash <= 0 || !fl_str_to_u64(fl_str_from(name, (size_t)dash + 1), &v))
+        return false;
+    for (size_t i = 0; i < sizeof(roles) / sizeof(*roles); i++)
+        if (fl_str_ends(fl_str_sub(name, 0, (size_t)dash), fl_str_c(roles[i])))
+            return true;
+    return false;
+}
+
 /* A file's name that speaks of a machine. Other names ("neox14.log", "train-8812.log") are hosts
  * only when the lines inside bear it out, or when several files are named alike. */
 static bool names_machine(fl_str name)
@@ -21,7 +36,7 @@ static bool names_machine(fl_str name)
     for (size_t i = 0; i < sizeof(heads) / sizeof(*heads); i++)
         if (fl_str_ieq(fl_str_sub(name, 0, strlen(heads[i])), fl_str_c(heads[i])))
             return true;
-    return false;
+    return replica(name);
 }
 
 static size_t letters(fl_str s)

@@ -161,28 +161,41 @@ static bool pod(fl_str s, struct fl_file_place *out)
     return true;
 }
 
+/* Words that say what a log is. */
+static const char *const log_words[] = {
+    "dmesg",      "kern",    "kernel",   "syslog", "journal",  "messages", "slurm",    "log",
+    "logs",       "train",   "training", "stderr", "stdout",   "job",      "out",      "err",
+    "main",       "console", "pyspy",    "py",     "nvidia",   "smi",      "ibstat",   "dcgm",
+    "nccl",       "rank",    "host",     "debug",  "messages", "spy",      "run",      "output",
+    "journalctl", "task",    "attempt",  "nvlink", "check",    "launch",   "launcher", NULL};
+
 /* Takes words that say what a log is, and numbers behind them, off the left of "a-b-c". */
 static fl_str strip_words(fl_str s)
 {
-    static const char *const words[] = {
-        "dmesg",      "kern",    "kernel",   "syslog", "journal",  "messages", "slurm",    "log",
-        "logs",       "train",   "training", "stderr", "stdout",   "job",      "out",      "err",
-        "main",       "console", "pyspy",    "py",     "nvidia",   "smi",      "ibstat",   "dcgm",
-        "nccl",       "rank",    "host",     "debug",  "messages", "spy",      "run",      "output",
-        "journalctl", "task",    "attempt",  "nvlink", "check",    "launch",   "launcher", NULL};
     bool stripped = false;
     uint64_t v;
 
     for (;;) {
         ptrdiff_t dash = fl_str_find_c(s, '-');
         fl_str head = dash < 0 ? s : fl_str_sub(s, 0, (size_t)dash);
-        if (!one_of(head, words) && !(stripped && fl_str_to_u64(head, &v)))
+        if (!one_of(head, log_words) && !(stripped && fl_str_to_u64(head, &v)))
             return s;
         stripped = true;
         s = dash < 0 ? fl_str_from(s, s.n) : fl_str_from(s, (size_t)dash + 1);
         if (s.n == 0)
             return s;
     }
+}
+
+/* The same at the right: "n12-console". */
+static fl_str strip_tail(fl_str s)
+{
+    ptrdiff_t dash;
+
+    while ((dash = fl_str_rfind_c(s, '-')) > 0 &&
+           one_of(fl_str_from(s, (size_t)dash + 1), log_words))
+        s = fl_str_sub(s, 0, (size_t)dash);
+    return s;
 }
 
 static bool host_part(fl_str s)
@@ -218,7 +231,7 @@ static void host(fl_str s, struct fl_file_place *out)
         size_t n = 0;
         while (n < rest.n && rest.p[n] != '.' && rest.p[n] != '_')
             n++;
-        part = strip_words(fl_str_sub(rest, 0, n));
+        part = strip_tail(strip_words(fl_str_sub(rest, 0, n)));
         rest = fl_str_from(rest, n + 1);
         if (!host_part(part))
             continue;
