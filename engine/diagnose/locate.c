@@ -508,13 +508,35 @@ static int32_t printer_on(const struct fl_job *j, const struct fl_event *e, int3
     return found;
 }
 
+/* What other lines add to the place: its card, its rank. */
+static void fill_in(const struct fl_job *j, const struct fl_verdict *v, const struct places *all,
+                    bool kernel, struct place *p)
+{
+    complete(all, p);
+    rank_of_card(j, p);
+    rank_of_follower(j, v, p);
+    if (!kernel)
+        rank_of_launcher(j, p);
+}
+
+static struct place common_place(const struct fl_job *j, const struct fl_event *e)
+{
+    struct place p = {common_end(j, e, true), common_end(j, e, false), -1, {NULL, 0}};
+
+    if (p.rank >= 0)
+        p.host = host_of_rank(j, p.rank);
+    else if (p.host >= 0)
+        p.rank = printer_on(j, e, p.host);
+    return p;
+}
+
 static void name_places(const struct fl_job *j, const struct fl_verdict *v,
                         const struct fl_candidate_cause *c, struct fl_location *out)
 {
     enum named named = named_for(j->rules->causes[c->cause].id);
     const struct fl_hit *first;
     struct places ps = {.n = 0}, all = {.n = 0};
-    struct place common = {-1, -1, -1, {NULL, 0}};
+    struct place common, p = {-1, -1, -1, {NULL, 0}};
     struct spread s;
     bool kernel;
 
@@ -529,7 +551,6 @@ static void name_places(const struct fl_job *j, const struct fl_verdict *v,
     if (!kernel)
         ps = all;
     if (ps.n == 0) {
-        struct place p = {-1, -1, -1, {NULL, 0}};
         rank_of_launcher(j, &p);
         if (p.rank >= 0)
             put_place(j, &p, named, out);
@@ -537,31 +558,18 @@ static void name_places(const struct fl_job *j, const struct fl_verdict *v,
     }
     s = spread_of(&ps);
     first = first_hit(j, c, ps.all, kernel);
-    common.rank = common_end(j, c->best, true);
-    common.host = common_end(j, c->best, false);
-    if (common.rank >= 0)
-        common.host = host_of_rank(j, common.rank);
-    else if (common.host >= 0)
-        common.rank = printer_on(j, c->best, common.host);
+    common = common_place(j, c->best);
     if (!kernel && (common.rank >= 0 || common.host >= 0)) {
         put_place(j, &common, named, out);
     } else if (!s.many && s.nranks <= 1 && s.nhosts <= 1) {
-        struct place p = ps.v[0];
-        complete(&all, &p);
-        rank_of_card(j, &p);
-        rank_of_follower(j, v, &p);
-        if (!kernel)
-            rank_of_launcher(j, &p);
+        p = ps.v[0];
+        fill_in(j, v, &all, kernel, &p);
         put_place(j, &p, named, out);
         for (size_t i = 1; i < ps.n && ps.n <= 2; i++)
             put_place(j, &ps.v[i], named, out);
     } else if (first) {
-        struct place p = place_of(j, first);
-        complete(&all, &p);
-        rank_of_card(j, &p);
-        rank_of_follower(j, v, &p);
-        if (!kernel)
-            rank_of_launcher(j, &p);
+        p = place_of(j, first);
+        fill_in(j, v, &all, kernel, &p);
         put_place(j, &p, named, out);
     } else if (!s.many && s.nranks <= 2 && s.nhosts <= 2 &&
                (s.nranks < j->places.nranks || s.nranks < 2)) {
