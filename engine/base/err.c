@@ -12,19 +12,6 @@
 
 #include "base/text.h"
 
-const char *fl_code_name(int code)
-{
-    switch (code) {
-#define FL_X(name, value, text)                                                                    \
-    case value:                                                                                    \
-        return text;
-        FL_ERR_TABLE(FL_X)
-#undef FL_X
-    default:
-        return code == 0 ? "no error" : "unknown error";
-    }
-}
-
 static void set_text(fl_err *err, const char *raw)
 {
     size_t n = fl_text_escape(fl_str_c(raw), err->msg, sizeof(err->msg) - 4);
@@ -51,21 +38,4 @@ int fl_fail(fl_err *err, int code, const char *fmt, ...)
 int fl_fail_nomem(fl_err *err)
 {
     return fl_fail(err, FL_ENOMEM, "out of memory; free some or diagnose fewer files at once");
-}
-
-int fl_err_prefix(fl_err *err, const char *fmt, ...)
-{
-    char raw[1400];
-    va_list ap;
-    size_t n;
-
-    if (!err)
-        return FL_OK;
-    va_start(ap, fmt);
-    vsnprintf(raw, 700, fmt, ap);
-    va_end(ap);
-    n = strlen(raw);
-    snprintf(raw + n, sizeof(raw) - n, ": %s", err->msg);
-    set_text(err, raw);
-    return err->code;
 }

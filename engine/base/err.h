@@ -11,23 +11,17 @@
  */
 #include "base/str.h"
 
-/*           name         value  meaning */
-#define FL_ERR_TABLE(X)                                                                            \
-    X(FL_ENOMEM, -1, "out of memory")                                                              \
-    X(FL_EIO, -2, "input or output failed")                                                        \
-    X(FL_EUSAGE, -3, "the call or the command line is wrong")                                      \
-    X(FL_EINPUT, -4, "an input cannot be read")                                                    \
-    X(FL_ERULE, -5, "a rule, taxonomy or policy file is wrong")                                    \
-    X(FL_EBACKEND, -6, "a needed backend failed")                                                  \
-    X(FL_ELIMIT, -7, "a limit was reached")                                                        \
-    X(FL_ENOTFOUND, -8, "not found")                                                               \
-    X(FL_EBUG, -9, "an invariant is broken: please report it")
-
 enum fl_code {
     FL_OK = 0,
-#define FL_X(name, value, text) name = value,
-    FL_ERR_TABLE(FL_X)
-#undef FL_X
+    FL_ENOMEM = -1,    /* out of memory */
+    FL_EIO = -2,       /* input or output failed */
+    FL_EUSAGE = -3,    /* the call or the command line is wrong */
+    FL_EINPUT = -4,    /* an input cannot be read */
+    FL_ERULE = -5,     /* a rule, taxonomy or policy file is wrong */
+    FL_EBACKEND = -6,  /* a needed backend failed */
+    FL_ELIMIT = -7,    /* a limit was reached */
+    FL_ENOTFOUND = -8, /* not found */
+    FL_EBUG = -9       /* an invariant is broken: please report it */
 };
 
 #ifndef FL_ERR_DEFINED /* the public header has the same, for programs that see only that one */
@@ -38,14 +32,10 @@ typedef struct fl_err {
 } fl_err;
 #endif
 
-const char *fl_code_name(int code);
 /* Sets err (if not NULL) and returns `code`. Control bytes in the text are escaped: messages may
  * quote log text and file names. A longer text is cut with a mark. */
 __attribute__((format(printf, 3, 4))) int fl_fail(fl_err *err, int code, const char *fmt, ...);
 /* FL_ENOMEM with a fixed text; never allocates. */
 int fl_fail_nomem(fl_err *err);
-/* Puts "prefix: " before an error's text; returns its code. For adding a file name on the way up.
- */
-__attribute__((format(printf, 2, 3))) int fl_err_prefix(fl_err *err, const char *fmt, ...);
 
 #endif

@@ -42,13 +42,6 @@ fl_json *fl_json_object(void)
     return keep(cJSON_CreateObject());
 }
 
-fl_json *fl_json_array(void)
-{
-    hooks();
-    lost = false;
-    return keep(cJSON_CreateArray());
-}
-
 void fl_json_free(fl_json *root)
 {
     cJSON_Delete(raw(root));
@@ -205,11 +198,6 @@ bool fl_json_is_array(const fl_json *node)
     return cJSON_IsArray(raw(node));
 }
 
-bool fl_json_is_null(const fl_json *node)
-{
-    return cJSON_IsNull(raw(node));
-}
-
 const char *fl_json_z(const fl_json *node)
 {
     return cJSON_GetStringValue(raw(node));
@@ -220,13 +208,5 @@ bool fl_json_num(const fl_json *node, double *out)
     if (!cJSON_IsNumber(raw(node)))
         return false;
     *out = raw(node)->valuedouble;
-    return true;
-}
-
-bool fl_json_bool(const fl_json *node, bool *out)
-{
-    if (!cJSON_IsBool(raw(node)))
-        return false;
-    *out = cJSON_IsTrue(raw(node));
     return true;
 }

@@ -13,7 +13,6 @@
 typedef struct fl_json fl_json; /* a node; owned by its root */
 
 fl_json *fl_json_object(void);
-fl_json *fl_json_array(void);
 void fl_json_free(fl_json *root);
 
 /* Each adds `value` under `key`. NULL `o` is ignored. The child functions return the new node
@@ -42,9 +41,7 @@ const fl_json *fl_json_next(const fl_json *node);
 const char *fl_json_key(const fl_json *node); /* of an object's member */
 bool fl_json_is_object(const fl_json *node);
 bool fl_json_is_array(const fl_json *node);
-bool fl_json_is_null(const fl_json *node);
 const char *fl_json_z(const fl_json *node);         /* text of a string node, else NULL */
 bool fl_json_num(const fl_json *node, double *out); /* a number node */
-bool fl_json_bool(const fl_json *node, bool *out);
 
 #endif

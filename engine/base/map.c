@@ -115,16 +115,3 @@ int fl_map_set(fl_map *m, fl_str key, uint32_t value)
         slot_of(m, key, fl_hash64(key.p, key.n, 0))->value = value;
     return r;
 }
-
-bool fl_map_next(const fl_map *m, size_t *at, fl_str *key, uint32_t *value)
-{
-    while (*at < m->cap) {
-        const struct fl_map_slot *s = &m->slots[(*at)++];
-        if (s->key.p) {
-            *key = s->key;
-            *value = s->value;
-            return true;
-        }
-    }
-    return false;
-}

@@ -20,8 +20,6 @@ int fl_map_set(fl_map *m, fl_str key, uint32_t value);
 /* The value of `key`; when it is not there, it is added with `fresh` first. *out is set in both
  * cases, *added tells which (may be NULL). */
 int fl_map_intern(fl_map *m, fl_str key, uint32_t fresh, uint32_t *out, bool *added);
-/* Walks all entries in no particular order: *at starts as 0; false at the end. */
-bool fl_map_next(const fl_map *m, size_t *at, fl_str *key, uint32_t *value);
 
 uint64_t fl_hash64(const void *p, size_t n, uint64_t seed);
 /* 128 bits as 32 hex digits and a NUL; for content hashes. */

@@ -120,12 +120,3 @@ void fl_text_utf8(fl_str s, fl_buf *out)
         s = fl_str_from(s, run);
     }
 }
-
-size_t fl_text_columns(fl_str s)
-{
-    size_t columns = 0;
-
-    for (size_t i = 0; i < s.n; i++)
-        columns += ((unsigned char)s.p[i] & 0xC0) != 0x80;
-    return columns;
-}

@@ -18,7 +18,5 @@ void fl_text_escape_buf(fl_str s, fl_buf *out);
 void fl_text_utf8(fl_str s, fl_buf *out);
 /* Length in bytes of the valid UTF-8 unit at the start of `s`, 0 if there is none. */
 size_t fl_text_unit(fl_str s);
-/* Terminal columns of `s` (one a code point; escapes have been applied before). */
-size_t fl_text_columns(fl_str s);
 
 #endif
