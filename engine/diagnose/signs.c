@@ -67,8 +67,10 @@ static const struct fl_pattern table[] = {
       "NCCL INFO (?:NET/(?:IB|Socket)|Bootstrap) ?: ?Using "
       ".*<0>",
       false),
-    P(FL_SIGN_PLACE,
-      "\\b[0-9]+/[0-9]+ +[A-Z][A-Za-z]+ +[0-9]+ .{0,60} (?:[0-9]{1,3}\\.){3}[0-9]{1,3} +[a-z0-9]",
+    P(FL_SIGN_PLACE, /* kubectl get pods -o wide */
+      "/[0-9]+ "
+      "+(?:Running|Completed|Error|OOMKilled|Evicted|Pending|CrashLoopBackOff|Terminating|Failed|"
+      "Unknown|Init:\\S+) +[0-9]+ .*\\.[0-9]+ +[a-z0-9]",
       false),
     P(FL_SIGN_PLACE,
       "\\b[rR]ank[ =:]+[0-9]+(?:/[0-9]+| of [0-9]+)? (?:is |runs |running |started )?on [a-zA-Z]",
