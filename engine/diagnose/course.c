@@ -192,10 +192,17 @@ static size_t run_start(const struct fl_point **v, size_t n, double limit)
 
 /* Steps began again near nothing though there were checkpoints. The loss is high then, and that is
  * no divergence. */
+/* Steps from one printed line to the next, as the last two tell. */
+static int64_t point_distance(const struct fl_timeline *t)
+{
+    return t->n < 2 ? 0 : t->points[t->n - 1].m.step - t->points[t->n - 2].m.step;
+}
+
 static bool started_over(const struct fl_timeline *t)
 {
     return t->segment && !t->restart_bar && (t->signs[FL_SIGN_LOADED] || t->signs[FL_SIGN_SAVED]) &&
-           t->restart_step <= 10 && t->restart_from >= 20 && t->restart_step * 5 <= t->restart_from;
+           (t->restart_step <= 10 || t->restart_step <= point_distance(t)) &&
+           t->restart_from >= 20 && t->restart_step * 5 <= t->restart_from;
 }
 
 static bool find_spike(struct fl_job *j, struct fl_finding *f)
@@ -327,6 +334,25 @@ int64_t fl_course_stall(const struct fl_job *j, const struct fl_mark *until)
     return gap >= least ? gap : 0;
 }
 
+/* How long the steps took that were printed, without times of their own, after the line from which
+ * the last of them has its time. */
+static int64_t untimed_steps(const struct fl_timeline *t)
+{
+    double ms = 0;
+    size_t first = t->n;
+
+    while (first && !t->points[first - 1].at.own_time &&
+           t->points[first - 1].at.t == t->last_progress.t)
+        first--;
+    for (size_t i = first + 1; i < t->n; i++) {
+        int64_t steps = t->points[i].m.step - t->points[i - 1].m.step;
+        double cost = t->points[i].m.step_ms;
+        if (steps > 0 && isfinite(cost) && cost > 0)
+            ms += cost * (double)steps;
+    }
+    return ms < 1e12 ? (int64_t)(ms * 1000) : 0;
+}
+
 static bool find_stall(struct fl_job *j, struct fl_finding *f)
 {
     struct fl_timeline *t = j->timeline;
@@ -335,6 +361,9 @@ static bool find_stall(struct fl_job *j, struct fl_finding *f)
     /* A progress bar has no time: its step may be as late as the next line that has one. */
     bool loose = gap && !t->last_progress.own_time &&
                  (t->time_after == FL_T_NONE || j->latest.t - t->time_after < STALL_LEAST);
+
+    if (loose && (gap -= untimed_steps(t)) < STALL_LEAST)
+        gap = 0;
 
     if (fl_timeline_ended(j) || (fl_timeline_finished(j) && !j->teardown[j->attempt].line) ||
         (!gap && !(pulse && j->progress && t->signs[FL_SIGN_PULSE] > 2)))

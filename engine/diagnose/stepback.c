@@ -196,6 +196,9 @@ static bool explains(const struct fl_arbiter *a, const struct fl_candidate_cause
     if (x->strength + (x->root ? 0 : -25) + 10 < y->strength + (y->root ? 0 : -25) - 35)
         return false;
     o = fl_arbiter_began(a, x, y);
+    /* Broken connections end a job that somebody cancelled as well as they make it end. */
+    if (cx->last_resort && y->root && fl_arbiter_cause(a, y)->bystander && o != FL_ORDER_BEFORE)
+        return false;
     if (o != FL_ORDER_AFTER)
         return true;
     if (cx->bystander)

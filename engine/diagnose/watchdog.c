@@ -125,12 +125,13 @@ void fl_watchdog_line(struct fl_job *j, fl_str s, fl_str line, const struct fl_m
     int64_t rank = m->rank, ms = 0, v;
     struct fl_wait *w;
     ptrdiff_t at;
-    uint64_t group = group_of(s);
+    uint64_t group = group_of(line);
 
     if (copy_of_another(s))
         return;
-    if (rank < 0 && group == 0)
-        field(s, "Rank ", &rank);
+    /* c10d's own number, taken off with the prefix: of a rank where there is but one group */
+    if (rank < 0 && group == 0 && !field(s, "Rank ", &rank))
+        field(line, "[Rank ", &rank);
     if (rank < 0)
         rank = m->task;
     if (rank < 0 || rank > FL_MAX_RANKS || !(w = wait_of(j, (int32_t)rank, group)))
