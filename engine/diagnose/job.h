@@ -89,7 +89,7 @@ struct fl_stay {
     uint16_t attempt;
 };
 
-#define FL_STAYS 6 /* remembered a rank, the latest */
+#define FL_STAYS 3 /* remembered a rank, the latest */
 
 struct fl_rank {
     int32_t rank, host, local_rank, gpu_index; /* -1 unknown */
