@@ -114,34 +114,62 @@ static bool zst_knows(fl_str h)
                         ((h.p[0] & 0xf0) == 0x50 && memcmp(h.p + 1, "\x2a\x4d\x18", 3) == 0));
 }
 
+/* On an error zstd forgets what the same call had written. So it is given no more input a call than
+ * it asks for, one block without the header of the next, and none while there may be output left: a
+ * broken tail then costs the broken block, whatever the sizes of our buffers. */
+#define HEADER 3 /* bytes of a block's header, which zstd asks for with the block before it */
+
+struct zst {
+    ZSTD_DStream *z;
+    size_t wants;
+    bool full; /* the output had no room left */
+};
+
 static void *zst_open(void)
 {
-    return ZSTD_createDStream();
+    struct zst *s = fl_calloc(1, sizeof(*s));
+
+    if (s && !(s->z = ZSTD_createDStream())) {
+        fl_free(s);
+        return NULL;
+    }
+    if (s)
+        s->wants = ZSTD_initDStream(s->z);
+    return s;
 }
 
 static enum step zst_step(void *state, struct io *io)
 {
-    ZSTD_inBuffer in = {io->in, io->in_n, 0};
+    struct zst *s = state;
+    size_t most = s->wants > HEADER ? s->wants - HEADER : s->wants;
+    ZSTD_inBuffer in = {io->in, s->full ? 0 : io->in_n < most ? io->in_n : most, 0};
     ZSTD_outBuffer out = {io->out, io->out_n, 0};
-    size_t r = ZSTD_decompressStream(state, &out, &in);
+    size_t r = ZSTD_decompressStream(s->z, &out, &in);
 
     io->in += in.pos;
     io->in_n -= in.pos;
+    s->full = io->out_n && out.pos == io->out_n;
     io->out += out.pos;
     io->out_n -= out.pos;
     if (ZSTD_isError(r))
         return STEP_BAD;
+    s->wants = r ? r : 1;
     return r == 0 ? STEP_END : STEP_MORE;
 }
 
 static bool zst_restart(void *state)
 {
-    return !ZSTD_isError(ZSTD_DCtx_reset(state, ZSTD_reset_session_only));
+    struct zst *s = state;
+
+    s->full = false;
+    s->wants = ZSTD_initDStream(s->z);
+    return !ZSTD_isError(s->wants);
 }
 
 static void zst_close(void *state)
 {
-    ZSTD_freeDStream(state);
+    ZSTD_freeDStream(((struct zst *)state)->z);
+    fl_free(state);
 }
 
 /* liblzma */
