@@ -19,7 +19,7 @@ struct fl_arbiter {
 const struct fl_cause *fl_arbiter_cause(const struct fl_arbiter *a,
                                         const struct fl_candidate_cause *c);
 /* Order of two beginnings: waits are moved back to their start. */
-enum fl_order fl_arbiter_began(const struct fl_arbiter *a, const struct fl_candidate_cause *x,
+enum fl_order fl_arbiter_began(const struct fl_candidate_cause *x,
                                const struct fl_candidate_cause *y);
 /* A symptom alone, or a last resort. */
 bool fl_arbiter_weak(const struct fl_arbiter *a, const struct fl_candidate_cause *c);

@@ -85,7 +85,7 @@ static void score_time(struct fl_arbiter *a, struct fl_candidate_cause *c)
         enum fl_order order;
         if (o == c || o->out)
             continue;
-        order = fl_arbiter_began(a, c, o);
+        order = fl_arbiter_began(c, o);
         if (order == FL_ORDER_BEFORE)
             earliest = true;
         if (order == FL_ORDER_AFTER && o->root && o->strength >= 55) {
@@ -106,7 +106,7 @@ static void score_time(struct fl_arbiter *a, struct fl_candidate_cause *c)
  * symptom) belongs there unless it certainly came before. */
 static bool after_end(const struct fl_arbiter *a, const struct fl_candidate_cause *c)
 {
-    enum fl_order o = fl_mark_order(a->j, &c->first, &a->j->timeline->ends[0].at);
+    enum fl_order o = fl_mark_order(&c->first, &a->j->timeline->ends[0].at);
 
     return o == FL_ORDER_AFTER || (o == FL_ORDER_UNKNOWN && fl_arbiter_weak(a, c));
 }
@@ -117,7 +117,7 @@ static void score_teardown(struct fl_arbiter *a, struct fl_candidate_cause *c)
     const struct fl_timeline *tl = a->j->timeline;
 
     if (t->line && c->best && !fl_arbiter_cause(a, c)->bystander && c->first.seq > t->seq &&
-        fl_mark_order(a->j, &c->first, t) == FL_ORDER_AFTER &&
+        fl_mark_order(&c->first, t) == FL_ORDER_AFTER &&
         !(c->begin != FL_T_NONE && t->t != FL_T_NONE && c->begin < t->t - 5 * FL_US)) {
         c->score += W.after_teardown;
         reason(c, "printed while the job was being torn down");

@@ -70,7 +70,7 @@ static struct fl_candidate_cause *candidate(struct fl_arbiter *a, uint16_t cause
     return &a->c[a->n++];
 }
 
-static void first_of(const struct fl_arbiter *a, struct fl_candidate_cause *c)
+static void first_of(struct fl_candidate_cause *c)
 {
     bool have = false;
 
@@ -80,7 +80,7 @@ static void first_of(const struct fl_arbiter *a, struct fl_candidate_cause *c)
             continue;
         for (size_t h = 0; h < e->nhits; h++) {
             const struct fl_mark *m = &e->hits[h].mark;
-            if (!have || fl_mark_order(a->j, m, &c->first) == FL_ORDER_BEFORE) {
+            if (!have || fl_mark_order(m, &c->first) == FL_ORDER_BEFORE) {
                 c->first = *m;
                 have = true;
             }
@@ -118,7 +118,7 @@ int fl_candidates_gather(struct fl_arbiter *a, uint16_t attempt, fl_err *err)
         c->best = c->events[0];
         c->strength = c->best->rule->strength;
         c->root = c->best->rule->role == FL_ROLE_ROOT;
-        first_of(a, c);
+        first_of(c);
     }
     return FL_OK;
 }
@@ -208,7 +208,7 @@ int fl_candidates_add_confirmed(struct fl_arbiter *a, uint16_t attempt, fl_err *
         c->events[c->nevents++] = e;
         c->best = e;
         c->strength = e->rule->strength;
-        first_of(a, c);
+        first_of(c);
     }
     return FL_OK;
 }

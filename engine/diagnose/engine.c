@@ -278,6 +278,6 @@ bool fl_time_from_text(const char *text, int64_t *us)
     }
     if (fl_time_parse(s, &t) != s.n || t.kind != FL_TIME_WALL)
         return false;
-    *us = t.us + (t.zoned ? t.zone_min * 60000000LL : 0);
+    *us = fl_time_wall(&t);
     return true;
 }

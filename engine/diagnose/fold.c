@@ -59,7 +59,7 @@ static void complete_time(struct fl_job *j, const struct fl_file_state *f, const
     switch (t->kind) {
     case FL_TIME_WALL:
         /* What the wall clock showed: logs without a zone beside it show the same one. */
-        m->t = t->us + (t->zoned ? t->zone_min * 60 * US : 0);
+        m->t = fl_time_wall(t);
         m->clock = FL_CLOCK_LOCAL;
         m->zoned = t->zoned;
         m->zone_min = t->zone_min;
@@ -433,16 +433,16 @@ static void note_quiet(struct fl_job *j, const struct fl_block *b, fl_str line,
 
     for (int i = 0; i < QUIET_LINES && p > b->data; i++) {
         const char *end = p - 1;
-        struct fl_mark at = {.file = m->file, .t = FL_T_NONE, .line = --number};
+        struct fl_mark at = FL_MARK_NOWHERE;
         struct fl_prefix x;
+        at.file = m->file;
+        at.line = --number;
         for (p = end; p > b->data && p[-1] != '\n'; p--)
             ;
         fl_prefix_parse(fl_str_n(p, (size_t)(end - p)), &x);
         if (x.time.kind == FL_TIME_NONE)
             continue;
         complete_time(j, &j->files[m->file], &x.time, &at);
-        at.rank = at.local_rank = at.node_rank = at.gpu_index = at.host = at.task = -1;
-        at.pid = -1;
         j->quiet = (struct fl_quiet){.us = at.clock == m->clock ? m->t - at.t : 0,
                                      .attempt = m->attempt,
                                      .point = {.at = at}};
@@ -619,31 +619,39 @@ int fl_job_read(struct fl_job *j, fl_err *err)
     return j->failed ? fl_fail_nomem(err) : FL_OK;
 }
 
-int64_t fl_mark_gap(const struct fl_mark *a, const struct fl_mark *b)
+bool fl_mark_timed_alike(const struct fl_mark *a, const struct fl_mark *b)
+{
+    return a->t != FL_T_NONE && b->t != FL_T_NONE && a->clock == b->clock &&
+           (a->clock != FL_CLOCK_BOOT || a->file == b->file);
+}
+
+/* us from b to a; where both tell their zone, in one zone. */
+static int64_t gap(const struct fl_mark *a, const struct fl_mark *b)
 {
     int64_t zones = a->zoned && b->zoned ? (int64_t)(a->zone_min - b->zone_min) * 60 * US : 0;
 
     return a->t - b->t - zones;
 }
 
-enum fl_order fl_mark_order(const struct fl_job *j, const struct fl_mark *a,
-                            const struct fl_mark *b)
+static enum fl_order by_line(const struct fl_mark *a, const struct fl_mark *b)
 {
-    int64_t slack = 5 * US;
-    int64_t d;
+    return a->line < b->line   ? FL_ORDER_BEFORE
+           : a->line > b->line ? FL_ORDER_AFTER
+                               : FL_ORDER_UNKNOWN;
+}
 
-    (void)j;
+enum fl_order fl_mark_order(const struct fl_mark *a, const struct fl_mark *b)
+{
+    int64_t slack = 5 * US, d;
+
     /* What one writer prints is in order, but for tables whose rows tell times of their own. */
-    d = a->own_time && b->own_time && a->clock == b->clock ? fl_mark_gap(a, b) : 0;
+    d = a->own_time && b->own_time && a->clock == b->clock ? gap(a, b) : 0;
     if (a->file == b->file && a->writer == b->writer && d >= -slack && d <= slack)
-        return a->line < b->line   ? FL_ORDER_BEFORE
-               : a->line > b->line ? FL_ORDER_AFTER
-                                   : FL_ORDER_UNKNOWN;
-    if (a->t != FL_T_NONE && b->t != FL_T_NONE && a->clock == b->clock &&
-        (a->clock != FL_CLOCK_BOOT || a->file == b->file)) {
+        return by_line(a, b);
+    if (fl_mark_timed_alike(a, b)) {
         if (a->host >= 0 && a->host == b->host && a->own_time && b->own_time)
             slack = US / 2;
-        d = fl_mark_gap(a, b);
+        d = gap(a, b);
         /* A time that was taken over is only the least that it can be. */
         if (d < -slack && a->own_time)
             return FL_ORDER_BEFORE;
@@ -651,8 +659,6 @@ enum fl_order fl_mark_order(const struct fl_job *j, const struct fl_mark *a,
             return FL_ORDER_AFTER;
     }
     if (a->file == b->file)
-        return a->line < b->line   ? FL_ORDER_BEFORE
-               : a->line > b->line ? FL_ORDER_AFTER
-                                   : FL_ORDER_UNKNOWN;
+        return by_line(a, b);
     return FL_ORDER_UNKNOWN;
 }

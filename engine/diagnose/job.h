@@ -64,6 +64,11 @@ struct fl_mark {
     int16_t zone_min;
     bool own_time;
 };
+#define FL_MARK_NOWHERE                                                                            \
+    {                                                                                              \
+        .t = FL_T_NONE, .pid = -1, .rank = -1, .local_rank = -1, .node_rank = -1, .gpu_index = -1, \
+        .task = -1, .host = -1                                                                     \
+    }
 
 enum fl_order { FL_ORDER_BEFORE = -1, FL_ORDER_UNKNOWN = 0, FL_ORDER_AFTER = 1 };
 
@@ -397,10 +402,9 @@ void fl_job_rebase(struct fl_job *j);
 
 /* fold.c */
 int fl_job_read(struct fl_job *j, fl_err *err);
-/* us from b to a; where both tell their zone, in one zone. */
-int64_t fl_mark_gap(const struct fl_mark *a, const struct fl_mark *b);
-enum fl_order fl_mark_order(const struct fl_job *j, const struct fl_mark *a,
-                            const struct fl_mark *b);
+enum fl_order fl_mark_order(const struct fl_mark *a, const struct fl_mark *b);
+/* Both have times that can be compared: one clock, and a kernel's own only within its file. */
+bool fl_mark_timed_alike(const struct fl_mark *a, const struct fl_mark *b);
 
 /* traceback.c: feeds one line of a writer. Starts, goes on or ends its open traceback. */
 enum fl_tb_part fl_traceback_line(struct fl_job *j, struct fl_writer *w, fl_str message,

@@ -68,7 +68,7 @@ static struct place place_of(const struct fl_job *j, const struct fl_hit *h)
 {
     struct place p = {h->rank, fl_places_real_host(&j->places, h->host), h->gpu_index, h->gpu};
     bool self = h->self;
-    struct fl_mark m = {.rank = -1, .host = -1, .task = -1, .local_rank = -1, .pid = -1};
+    struct fl_mark m = FL_MARK_NOWHERE;
 
     if (p.rank < 0 && self)
         p.rank = fl_places_rank_of(j, &h->mark);
@@ -260,8 +260,9 @@ static void put_place(const struct fl_job *j, const struct place *p, enum named 
 
 static int32_t host_of_rank(const struct fl_job *j, int32_t rank)
 {
-    struct fl_mark m = {.rank = rank, .host = -1, .task = -1, .local_rank = -1, .pid = -1};
+    struct fl_mark m = FL_MARK_NOWHERE;
 
+    m.rank = rank;
     return fl_places_host_of(j, &m);
 }
 
@@ -536,7 +537,7 @@ static void name_places(const struct fl_job *j, const struct fl_verdict *v,
     enum named named = named_for(j->rules->causes[c->cause].id);
     const struct fl_hit *first;
     struct places ps = {.n = 0}, all = {.n = 0};
-    struct place common, p = {-1, -1, -1, {NULL, 0}};
+    struct place p = {-1, -1, -1, {NULL, 0}};
     struct spread s;
     bool kernel;
 
@@ -556,18 +557,21 @@ static void name_places(const struct fl_job *j, const struct fl_verdict *v,
             put_place(j, &p, named, out);
         return;
     }
+    if (!kernel) {
+        p = common_place(j, c->best);
+        if (p.rank >= 0 || p.host >= 0) {
+            put_place(j, &p, named, out);
+            return;
+        }
+    }
     s = spread_of(&ps);
-    first = first_hit(j, c, ps.all, kernel);
-    common = common_place(j, c->best);
-    if (!kernel && (common.rank >= 0 || common.host >= 0)) {
-        put_place(j, &common, named, out);
-    } else if (!s.many && s.nranks <= 1 && s.nhosts <= 1) {
+    if (!s.many && s.nranks <= 1 && s.nhosts <= 1) {
         p = ps.v[0];
         fill_in(j, v, &all, kernel, &p);
         put_place(j, &p, named, out);
         for (size_t i = 1; i < ps.n && ps.n <= 2; i++)
             put_place(j, &ps.v[i], named, out);
-    } else if (first) {
+    } else if ((first = first_hit(j, c, ps.all, kernel))) {
         p = place_of(j, first);
         fill_in(j, v, &all, kernel, &p);
         put_place(j, &p, named, out);

@@ -3,9 +3,10 @@
  *
  *   survived    training went on after it
  *   stale       a kernel or scheduler line from before the job
- *   explained   another candidate's cause explains it (rules/taxonomy.yaml), and did not begin
- * after it overridden  a scheduler's or operator's act came first; or came last, and is itself a
- * consequence
+ *   over        the log says that the trouble was over, and the job failed later
+ *   explained   by another candidate's cause (rules/taxonomy.yaml) that did not begin after it
+ *   overridden  by an act of a scheduler or operator that came first; or itself such an act, of
+ *               what came before it
  *
  * Unknown order is no order: a candidate is explained only where nothing speaks against it, and a
  * last resort or a symptom gives way to a root of the same burst whichever was printed first, since
@@ -27,7 +28,7 @@ const struct fl_cause *fl_arbiter_cause(const struct fl_arbiter *a,
 }
 
 /* Order of two beginnings: waits are moved back to their start. */
-enum fl_order fl_arbiter_began(const struct fl_arbiter *a, const struct fl_candidate_cause *x,
+enum fl_order fl_arbiter_began(const struct fl_candidate_cause *x,
                                const struct fl_candidate_cause *y)
 {
     struct fl_mark mx = x->first, my = y->first;
@@ -40,7 +41,7 @@ enum fl_order fl_arbiter_began(const struct fl_arbiter *a, const struct fl_candi
     }
     if ((x->waited || y->waited) && (x->begin == FL_T_NONE || y->begin == FL_T_NONE))
         return FL_ORDER_UNKNOWN; /* a wait began before its line, nobody says when */
-    return fl_mark_order(a->j, &mx, &my);
+    return fl_mark_order(&mx, &my);
 }
 
 /* Within one burst, or nothing says that they are not. */
@@ -67,11 +68,16 @@ static uint32_t progress_after(const struct fl_job *j, const struct fl_mark *m)
         const struct fl_mark *p = &t->points[i].at;
         if (t->points[i].at.attempt != m->attempt)
             break;
-        if (p->file == m->file ? p->line <= m->line : fl_mark_order(j, m, p) != FL_ORDER_BEFORE)
+        if (p->file == m->file ? p->line <= m->line : fl_mark_order(m, p) != FL_ORDER_BEFORE)
             break;
         n++;
     }
     return n;
+}
+
+bool fl_survived_at(const struct fl_job *j, const struct fl_mark *m)
+{
+    return progress_after(j, m) >= 3;
 }
 
 /* A cancelled job may go on printing while it is being killed. When steps come minutes later, the
@@ -81,12 +87,7 @@ static bool another_job_followed(const struct fl_arbiter *a, const struct fl_eve
     const struct fl_mark *p = &a->j->timeline->last_progress;
 
     return p->own_time && e->last.t != FL_T_NONE && p->clock == e->last.clock &&
-           p->t > e->last.t + 300 * FL_US && progress_after(a->j, &e->last) >= 3;
-}
-
-bool fl_survived_at(const struct fl_job *j, const struct fl_mark *m)
-{
-    return progress_after(j, m) >= 3;
+           p->t > e->last.t + 300 * FL_US && fl_survived_at(a->j, &e->last);
 }
 
 /* Training went on after the last of it. Causes that the timeline itself can see are judged there.
@@ -98,7 +99,6 @@ static bool survived(const struct fl_arbiter *a, const struct fl_event *e)
                                                    "gpu.sdc", "fw.data_exhausted"};
     static const char *const of_the_start[] = {"container.start", "sched.launch"};
     const char *id = a->j->rules->causes[e->cause].id;
-    uint32_t n;
 
     if (a->j->rules->causes[e->cause].bystander)
         return another_job_followed(a, e);
@@ -107,10 +107,9 @@ static bool survived(const struct fl_arbiter *a, const struct fl_event *e)
             return false;
     for (size_t i = 0; i < sizeof(of_the_start) / sizeof(*of_the_start); i++)
         if (strcmp(id, of_the_start[i]) == 0 && a->j->progress &&
-            fl_mark_order(a->j, &e->last, &a->j->timeline->last_progress) != FL_ORDER_AFTER)
+            fl_mark_order(&e->last, &a->j->timeline->last_progress) != FL_ORDER_AFTER)
             return true; /* a job that trains has started */
-    n = progress_after(a->j, &e->last);
-    return n >= 3;
+    return fl_survived_at(a->j, &e->last);
 }
 
 /* A kernel or scheduler log remembers what was before the job. */
@@ -131,8 +130,7 @@ static bool before(const struct fl_mark *a, const struct fl_mark *b, int64_t us)
 {
     if (a->file == b->file && us == 0)
         return a->line < b->line;
-    return a->clock == b->clock && (a->clock != FL_CLOCK_BOOT || a->file == b->file) &&
-           a->t != FL_T_NONE && b->t != FL_T_NONE && a->t + us < b->t;
+    return fl_mark_timed_alike(a, b) && a->t + us < b->t;
 }
 
 /* Something else failed, and all of it began well after the recovery at `m`. */
@@ -195,7 +193,7 @@ static bool explains(const struct fl_arbiter *a, const struct fl_candidate_cause
         return false;
     if (x->strength + (x->root ? 0 : -25) + 10 < y->strength + (y->root ? 0 : -25) - 35)
         return false;
-    o = fl_arbiter_began(a, x, y);
+    o = fl_arbiter_began(x, y);
     /* Broken connections end a job that somebody cancelled as well as they make it end. */
     if (cx->last_resort && y->root && fl_arbiter_cause(a, y)->bystander && o != FL_ORDER_BEFORE)
         return false;
@@ -205,7 +203,7 @@ static bool explains(const struct fl_arbiter *a, const struct fl_candidate_cause
         return false;
     /* A rendezvous waits from the start of the job: what fails during the wait makes it fail. */
     if (y->waited && !fl_arbiter_cause(a, y)->last_resort &&
-        fl_mark_order(a->j, &x->first, &y->first) != FL_ORDER_AFTER)
+        fl_mark_order(&x->first, &y->first) != FL_ORDER_AFTER)
         return true;
     return fl_arbiter_weak(a, y) && !fl_arbiter_weak(a, x) && one_burst(x, y);
 }
@@ -221,7 +219,7 @@ void fl_candidates_explain(struct fl_arbiter *a)
             if (explains(a, y, x) &&
                 (x->first.seq > y->first.seq ||
                  (fl_arbiter_cause(a, y)->precedence > fl_arbiter_cause(a, x)->precedence &&
-                  fl_arbiter_began(a, x, y) != FL_ORDER_BEFORE)))
+                  fl_arbiter_began(x, y) != FL_ORDER_BEFORE)))
                 continue;
             y->by = x;
         }
@@ -250,11 +248,10 @@ void fl_candidates_judge_bystanders(struct fl_arbiter *a)
             continue;
         for (size_t k = 0; k < a->n; k++) {
             struct fl_candidate_cause *x = &a->c[k];
-            enum fl_order o = fl_arbiter_began(a, x, b);
-            bool before =
-                o == FL_ORDER_BEFORE ||
-                (o == FL_ORDER_UNKNOWN && cancel && x->first.file != b->first.file) ||
-                (x->waited && fl_mark_order(a->j, &x->first, &b->first) == FL_ORDER_BEFORE);
+            enum fl_order o = fl_arbiter_began(x, b);
+            bool before = o == FL_ORDER_BEFORE ||
+                          (o == FL_ORDER_UNKNOWN && cancel && x->first.file != b->first.file) ||
+                          (x->waited && fl_mark_order(&x->first, &b->first) == FL_ORDER_BEFORE);
             bool far = x->begin != FL_T_NONE && b->begin != FL_T_NONE &&
                        x->first.clock == b->first.clock && b->begin - x->begin > 120 * FL_US;
             if (x == b || x->out || fl_arbiter_cause(a, x)->bystander)

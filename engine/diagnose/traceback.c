@@ -132,12 +132,23 @@ static fl_str hold(char *room, size_t cap, fl_str s)
     return fl_str_n(room, s.n);
 }
 
+static void take_frame(struct fl_tb_open *o, fl_str file, uint64_t line, fl_str function)
+{
+    struct fl_traceback *tb = &o->tb;
+
+    tb->file = hold(o->file, sizeof(o->file), file);
+    tb->file_line = line;
+    tb->function = hold(o->function, sizeof(o->function), function);
+    if (!stdlib_frame(tb->file))
+        tb->user = !library_frame(tb->file);
+}
+
 /* `File "x.py", line 12, in f` */
 static bool frame_line(struct fl_tb_open *o, fl_str s)
 {
-    struct fl_traceback *tb = &o->tb;
     ptrdiff_t quote, in;
-    fl_str rest;
+    fl_str rest, file;
+    uint64_t line = 0;
 
     if (!fl_str_starts(s, FL_S("File \"")))
         return false;
@@ -145,22 +156,17 @@ static bool frame_line(struct fl_tb_open *o, fl_str s)
     quote = fl_str_find_c(rest, '"');
     if (quote < 0 || !fl_str_starts(fl_str_from(rest, (size_t)quote), FL_S("\", line ")))
         return false;
-    tb->file = hold(o->file, sizeof(o->file), fl_str_sub(rest, 0, (size_t)quote));
+    file = fl_str_sub(rest, 0, (size_t)quote);
     rest = fl_str_from(rest, (size_t)quote + 8);
-    tb->file_line = 0;
-    fl_str_u64(rest, UINT32_MAX, &tb->file_line);
+    fl_str_u64(rest, UINT32_MAX, &line);
     in = fl_str_find(rest, FL_S(", in "));
-    tb->function = hold(o->function, sizeof(o->function),
-                        in < 0 ? FL_S("") : fl_str_from(rest, (size_t)in + 5));
-    if (!stdlib_frame(tb->file))
-        tb->user = !library_frame(tb->file);
+    take_frame(o, file, line, in < 0 ? FL_S("") : fl_str_from(rest, (size_t)in + 5));
     return true;
 }
 
 /* `│ /run/train.py:12 in f        │`, the borders taken off */
 static void box_frame(struct fl_tb_open *o, fl_str s)
 {
-    struct fl_traceback *tb = &o->tb;
     ptrdiff_t at = fl_str_find(s, FL_S(" in ")), colon;
     fl_str file, function;
     uint64_t line;
@@ -177,11 +183,7 @@ static void box_frame(struct fl_tb_open *o, fl_str s)
     function = fl_str_from(s, (size_t)at + 4);
     if (fl_str_find_c(function, ' ') >= 0)
         return;
-    tb->file = hold(o->file, sizeof(o->file), file);
-    tb->file_line = line;
-    tb->function = hold(o->function, sizeof(o->function), function);
-    if (!stdlib_frame(tb->file))
-        tb->user = !library_frame(tb->file);
+    take_frame(o, file, line, function);
 }
 
 static void open_traceback(struct fl_job *j, struct fl_writer *w, fl_str message,

@@ -35,6 +35,12 @@ struct fl_time {
     int16_t zone_min; /* minutes east of UTC when zoned */
 };
 
+/* What the clock on the wall showed: us with the zone, where there is one, put back in. */
+static inline int64_t fl_time_wall(const struct fl_time *t)
+{
+    return t->us + (t->zoned ? t->zone_min * INT64_C(60000000) : 0);
+}
+
 /* Which kind of program printed the line, as far as its frame tells. */
 enum fl_origin {
     FL_FROM_UNKNOWN,

@@ -447,7 +447,7 @@ static void print_fraction(int64_t us, char out[8])
 
 void fl_time_print(const struct fl_time *t, char out[40])
 {
-    int64_t us = t->us + (t->zoned ? t->zone_min * 60 * US : 0);
+    int64_t us = fl_time_wall(t);
     int64_t days = (us >= 0 ? us : us - DAY_US + 1) / DAY_US;
     int64_t rest = us - days * DAY_US;
     unsigned s = (unsigned)(rest / US), zone_abs;

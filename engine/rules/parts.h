@@ -63,14 +63,17 @@ int fl_cause_list(struct fl_loader *l, const fl_yaml *node, int but, const uint1
                   size_t *n, fl_err *err);
 /* Index of the cause that a scalar names, or a negative error with a hint. */
 int fl_cause_named(const struct fl_ruleset *rs, const fl_yaml *node, fl_err *err);
-/* The list under `key`; *list is NULL when there is none. */
-int fl_rows_of(const fl_yaml *root, const char *key, const fl_yaml **list, fl_err *err);
+/* Calls `one` for each row of the list under `key`, when there is one, until one fails. */
+int fl_each_row(struct fl_loader *l, const fl_yaml *root, const char *key,
+                int (*one)(struct fl_loader *l, const fl_yaml *row, fl_err *err), fl_err *err);
 /* The value of a key that must be there. */
 int fl_needed(const fl_yaml *row, const char *key, const fl_yaml **out, fl_err *err);
 int fl_whole_number(const fl_yaml *n, int low, int high, int *out, fl_err *err);
 /* An action's id, checked. A NULL node leaves *out untouched. */
 int fl_action_of(const fl_yaml *n, const char **out, fl_err *err);
 int fl_class_of(const fl_yaml *n, bool dash, enum fl_class *out, fl_err *err);
+int fl_role_of(const fl_yaml *n, enum fl_role *out, fl_err *err);
+int fl_maturity_of(const fl_yaml *n, enum fl_maturity *out, fl_err *err);
 int fl_phase_of(const fl_yaml *n, enum fl_phase_when *out, fl_err *err);
 int fl_text_of(const fl_yaml *n, const char **out, fl_err *err);
 

@@ -52,14 +52,9 @@ static int one_row(struct fl_loader *l, const fl_yaml *n, fl_err *err)
 int fl_policy_rows(struct fl_loader *l, const fl_yaml *root, fl_err *err)
 {
     static const char *const known[] = {"policy", NULL};
-    const fl_yaml *list = NULL;
     int r = fl_yaml_known(root, known, err);
 
-    if (r == FL_OK)
-        r = fl_rows_of(root, "policy", &list, err);
-    for (const fl_yaml *n = list ? list->first : NULL; n && r == FL_OK; n = n->next)
-        r = one_row(l, n, err);
-    return r;
+    return r ? r : fl_each_row(l, root, "policy", one_row, err);
 }
 
 int fl_policy_finish(struct fl_loader *l, fl_err *err)

@@ -103,19 +103,15 @@ static int compile_inside(const fl_yaml *n, struct fl_rule *rule, fl_err *err)
 
 static int words(const fl_yaml *n, struct fl_rule *rule, fl_err *err)
 {
-    static const char *const roles[] = {"root",   "symptom", "confirm", "recovery",
-                                        "advice", "benign",  NULL};
     static const char *const frames[] = {"any", "user", "library", NULL};
     static const char *const blames[] = {"self", "peer", "none", NULL};
     static const int strengths[] = {80, 40, 60, 0, 0, 0};
     const fl_yaml *role;
     int v = 0, r = fl_needed(n, "role", &role, err);
 
-    if (r || (r = fl_yaml_word(role, roles, &v, err)))
+    if (r || (r = fl_role_of(role, &rule->role, err)))
         return r;
-    rule->role = (enum fl_role)v;
-    rule->strength = strengths[v];
-    v = 0;
+    rule->strength = strengths[rule->role];
     if ((r = fl_yaml_word(fl_yaml_get(n, "frame"), frames, &v, err)))
         return r;
     rule->frame = (enum fl_frame)v;
@@ -197,17 +193,15 @@ static int one_rule(struct fl_loader *l, const fl_yaml *n, fl_err *err)
                                         "not",    "anchored", "icase",  "strength", "frame",
                                         "phase",  "blame",    "class",  "action",   "summary",
                                         "source", "hits",     "misses", "inside",   NULL};
-    static const char *const maturities[] = {"draft", "test", "stable", "retired", NULL};
     struct fl_rule_row row = {.rule = {.file = n->file, .line = n->line}, .folder = l->folder};
     const fl_yaml *id, *maturity;
     uint32_t at;
-    int word = 0, r;
+    int r;
 
     if ((r = fl_yaml_known(n, known, err)) || (r = fl_needed(n, "id", &id, err)) ||
         (r = fl_text_of(id, &row.rule.id, err)) || (r = fl_needed(n, "maturity", &maturity, err)) ||
-        (r = fl_yaml_word(maturity, maturities, &word, err)))
+        (r = fl_maturity_of(maturity, &row.rule.maturity, err)))
         return r;
-    row.rule.maturity = (enum fl_maturity)word;
     if (!good_id(id->text))
         return fl_yaml_fail(id, FL_ERULE, err,
                             "rule id '%s' must be lower-case words joined by '-'", row.rule.id);
@@ -232,14 +226,9 @@ static int one_rule(struct fl_loader *l, const fl_yaml *n, fl_err *err)
 int fl_rule_rows(struct fl_loader *l, const fl_yaml *root, fl_err *err)
 {
     static const char *const known[] = {"rules", NULL};
-    const fl_yaml *list = NULL;
     int r = fl_yaml_known(root, known, err);
 
-    if (r == FL_OK)
-        r = fl_rows_of(root, "rules", &list, err);
-    for (const fl_yaml *n = list ? list->first : NULL; n && r == FL_OK; n = n->next)
-        r = one_rule(l, n, err);
-    return r;
+    return r ? r : fl_each_row(l, root, "rules", one_rule, err);
 }
 
 static int by_id(const void *a, const void *b)

@@ -99,16 +99,11 @@ static int take_groups(struct fl_loader *l, const fl_yaml *groups, fl_err *err)
 int fl_taxonomy_rows(struct fl_loader *l, const fl_yaml *root, fl_err *err)
 {
     static const char *const known[] = {"groups", "causes", NULL};
-    const fl_yaml *list = NULL;
     int r = fl_yaml_known(root, known, err);
 
     if (r == FL_OK)
         r = take_groups(l, fl_yaml_get(root, "groups"), err);
-    if (r == FL_OK)
-        r = fl_rows_of(root, "causes", &list, err);
-    for (const fl_yaml *n = list ? list->first : NULL; n && r == FL_OK; n = n->next)
-        r = one_cause(l, n, err);
-    return r;
+    return r ? r : fl_each_row(l, root, "causes", one_cause, err);
 }
 
 static int add_built_in(struct fl_loader *l, const char *id, const char *title, const char *action,

@@ -81,6 +81,24 @@ int fl_class_of(const fl_yaml *n, bool dash, enum fl_class *out, fl_err *err)
     return r;
 }
 
+int fl_role_of(const fl_yaml *n, enum fl_role *out, fl_err *err)
+{
+    int at = 0, r = fl_yaml_word(n, role_words, &at, err);
+
+    if (r == FL_OK)
+        *out = (enum fl_role)at;
+    return r;
+}
+
+int fl_maturity_of(const fl_yaml *n, enum fl_maturity *out, fl_err *err)
+{
+    int at = 0, r = fl_yaml_word(n, maturity_words, &at, err);
+
+    if (r == FL_OK)
+        *out = (enum fl_maturity)at;
+    return r;
+}
+
 int fl_phase_of(const fl_yaml *n, enum fl_phase_when *out, fl_err *err)
 {
     int at = 0, r;
@@ -128,9 +146,11 @@ int fl_needed(const fl_yaml *row, const char *key, const fl_yaml **out, fl_err *
     return *out ? FL_OK : fl_yaml_fail(row, FL_ERULE, err, "'%s:' is missing here; add it", key);
 }
 
-int fl_rows_of(const fl_yaml *root, const char *key, const fl_yaml **list, fl_err *err)
+int fl_each_row(struct fl_loader *l, const fl_yaml *root, const char *key,
+                int (*one)(struct fl_loader *l, const fl_yaml *row, fl_err *err), fl_err *err)
 {
     const fl_yaml *found = fl_yaml_get(root, key);
+    int r = FL_OK;
 
     /* "rules:" with nothing behind it is an empty list. */
     if (found && found->kind == FL_YAML_SCALAR && !found->quoted && found->text.n == 0)
@@ -138,8 +158,9 @@ int fl_rows_of(const fl_yaml *root, const char *key, const fl_yaml **list, fl_er
     if (found && found->kind != FL_YAML_LIST)
         return fl_yaml_fail(found, FL_ERULE, err, "'%s' must be a list; begin each row with '- '",
                             key);
-    *list = found;
-    return FL_OK;
+    for (const fl_yaml *n = found ? found->first : NULL; n && r == FL_OK; n = n->next)
+        r = one(l, n, err);
+    return r;
 }
 
 static size_t distance(fl_str a, fl_str b)
