@@ -1,7 +1,7 @@
 /*
  * `diagnose eval DIR`: the score on labelled cases, as a table or as JSON.
  *
- * The library compares; here the results are counted and shown. A share is given with its counts,
+ * The library compares and counts; here the results are shown. A share is given with its counts,
  * because 95 % of 20 and 95 % of 2000 are different news.
  */
 #include "cli.h"
@@ -11,13 +11,6 @@
 
 #include "progress.h"
 
-struct total {
-    const char *name;
-    size_t right, of;
-};
-
-enum { CAUSE, CLASS, ACTION, PLACE, EVIDENCE, TOTALS };
-
 static void on_progress(void *ctx, size_t done, size_t total)
 {
     progress_step(ctx, done, total);
@@ -26,23 +19,6 @@ static void on_progress(void *ctx, size_t done, size_t total)
 static const char *mark(int right)
 {
     return right < 0 ? "-" : right ? "+" : "X";
-}
-
-static void count(struct total *t, int right)
-{
-    if (right < 0)
-        return;
-    t->of++;
-    t->right += right != 0;
-}
-
-static void add(struct total *t, const struct fl_case_result *c)
-{
-    count(&t[CAUSE], c->cause_ok);
-    count(&t[CLASS], c->class_ok);
-    count(&t[ACTION], c->action_ok);
-    count(&t[PLACE], c->place_ok);
-    count(&t[EVIDENCE], c->evidence_ok);
 }
 
 static void case_row(const struct out *o, const struct fl_case_result *c, int id, int cause)
@@ -88,32 +64,29 @@ static void cases(const struct out *o, const fl_eval *ev)
           o->f);
 }
 
+static void share(const struct out *o, const char *name, size_t right, size_t of)
+{
+    fprintf(o->f, "%-13s %4zu of %4zu", name, right, of);
+    if (of)
+        fprintf(o->f, "  %5.1f %%", 100.0 * (double)right / (double)of);
+    fputc('\n', o->f);
+}
+
 static void totals(const struct out *o, const fl_eval *ev)
 {
-    struct total t[TOTALS] = {
-        {"cause", 0, 0}, {"class", 0, 0}, {"action", 0, 0}, {"place", 0, 0}, {"evidence", 0, 0}};
-    size_t healthy = 0, alarms = 0, errors = 0;
+    struct fl_eval_totals t;
+    size_t run;
 
-    for (size_t i = 0; i < fl_eval_cases(ev); i++) {
-        const struct fl_case_result *c = fl_eval_case(ev, i);
-
-        if (c->error) {
-            errors++;
-            continue;
-        }
-        add(t, c);
-        healthy += c->expected && strcmp(c->expected, "none") == 0;
-        alarms += c->false_alarm;
-    }
-    for (size_t i = 0; i < TOTALS; i++) {
-        fprintf(o->f, "%-13s %4zu of %4zu", t[i].name, t[i].right, t[i].of);
-        if (t[i].of)
-            fprintf(o->f, "  %5.1f %%", 100.0 * (double)t[i].right / (double)t[i].of);
-        fputc('\n', o->f);
-    }
-    fprintf(o->f, "%-13s %4zu on %4zu healthy\n", "false alarms", alarms, healthy);
-    if (errors)
-        fprintf(o->f, "%-13s %4zu\n", "not run", errors);
+    fl_eval_totals(ev, &t);
+    run = t.cases - t.errors;
+    share(o, "cause", t.cause, run);
+    share(o, "class", t.class_right, run);
+    share(o, "action", t.action, run);
+    share(o, "place", t.place, t.place_of);
+    share(o, "evidence", t.evidence, t.evidence_of);
+    fprintf(o->f, "%-13s %4zu on %4zu healthy\n", "false alarms", t.false_alarms, t.healthy);
+    if (t.errors)
+        fprintf(o->f, "%-13s %4zu\n", "not run", t.errors);
 }
 
 static void calibration(const struct out *o, const fl_eval *ev)

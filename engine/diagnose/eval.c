@@ -283,10 +283,6 @@ size_t fl_eval_calibration(const fl_eval *ev, const struct fl_calibration_row **
     return BANDS;
 }
 
-struct totals {
-    size_t cause, class_, action, place, place_of, evidence, evidence_of, alarms, errors;
-};
-
 static void put_case(fl_json *cases, const struct fl_case_result *c)
 {
     fl_json *o = fl_json_add_object(cases);
@@ -312,33 +308,45 @@ static void put_case(fl_json *cases, const struct fl_case_result *c)
     fl_json_put_int(o, "elapsed_ms", c->elapsed_ms);
 }
 
-static void count_case(const struct fl_case_result *c, struct totals *t)
+void fl_eval_totals(const fl_eval *ev, struct fl_eval_totals *out)
 {
-    t->cause += c->cause_ok;
-    t->class_ += c->class_ok;
-    t->action += c->action_ok;
-    t->place += c->place_ok == 1;
-    t->place_of += c->place_ok >= 0;
-    t->evidence += c->evidence_ok == 1;
-    t->evidence_of += c->evidence_ok >= 0;
-    t->alarms += c->false_alarm;
-    t->errors += c->error != NULL;
+    struct fl_eval_totals t = {.cases = ev->n};
+
+    for (size_t i = 0; i < ev->n; i++) {
+        const struct fl_case_result *c = &ev->cases[i];
+        if (c->error) {
+            t.errors++;
+            continue;
+        }
+        t.cause += c->cause_ok;
+        t.class_right += c->class_ok;
+        t.action += c->action_ok;
+        t.place += c->place_ok == 1;
+        t.place_of += c->place_ok >= 0;
+        t.evidence += c->evidence_ok == 1;
+        t.evidence_of += c->evidence_ok >= 0;
+        t.healthy += strcmp(c->expected, "none") == 0;
+        t.false_alarms += c->false_alarm;
+    }
+    *out = t;
 }
 
-static void put_totals(fl_json *root, const fl_eval *ev, const struct totals *t)
+static void put_totals(fl_json *root, const fl_eval *ev)
 {
     fl_json *o = fl_json_put_object(root, "totals"), *a;
+    struct fl_eval_totals t;
 
-    fl_json_put_int(o, "cases", (int64_t)ev->n);
-    fl_json_put_int(o, "errors", (int64_t)t->errors);
-    fl_json_put_int(o, "cause", (int64_t)t->cause);
-    fl_json_put_int(o, "class", (int64_t)t->class_);
-    fl_json_put_int(o, "action", (int64_t)t->action);
-    fl_json_put_int(o, "place", (int64_t)t->place);
-    fl_json_put_int(o, "place_of", (int64_t)t->place_of);
-    fl_json_put_int(o, "evidence", (int64_t)t->evidence);
-    fl_json_put_int(o, "evidence_of", (int64_t)t->evidence_of);
-    fl_json_put_int(o, "false_alarms", (int64_t)t->alarms);
+    fl_eval_totals(ev, &t);
+    fl_json_put_int(o, "cases", (int64_t)t.cases);
+    fl_json_put_int(o, "errors", (int64_t)t.errors);
+    fl_json_put_int(o, "cause", (int64_t)t.cause);
+    fl_json_put_int(o, "class", (int64_t)t.class_right);
+    fl_json_put_int(o, "action", (int64_t)t.action);
+    fl_json_put_int(o, "place", (int64_t)t.place);
+    fl_json_put_int(o, "place_of", (int64_t)t.place_of);
+    fl_json_put_int(o, "evidence", (int64_t)t.evidence);
+    fl_json_put_int(o, "evidence_of", (int64_t)t.evidence_of);
+    fl_json_put_int(o, "false_alarms", (int64_t)t.false_alarms);
     a = fl_json_put_array(root, "calibration");
     for (size_t b = 0; b < BANDS; b++) {
         o = fl_json_add_object(a);
@@ -353,7 +361,6 @@ static void put_totals(fl_json *root, const fl_eval *ev, const struct totals *t)
 int fl_eval_json(const fl_eval *ev, char **out, fl_err *err)
 {
     fl_json *root = fl_json_object(), *cases;
-    struct totals t = {0};
     fl_buf b;
     char *text = NULL;
     int r;
@@ -361,11 +368,9 @@ int fl_eval_json(const fl_eval *ev, char **out, fl_err *err)
     fl_buf_init(&b, 256u << 20);
     fl_json_put_z(root, "schema", "faultline.eval/1");
     cases = fl_json_put_array(root, "cases");
-    for (size_t i = 0; i < ev->n; i++) {
+    for (size_t i = 0; i < ev->n; i++)
         put_case(cases, &ev->cases[i]);
-        count_case(&ev->cases[i], &t);
-    }
-    put_totals(root, ev, &t);
+    put_totals(root, ev);
     r = fl_json_print(root, true, &b, err);
     fl_json_free(root);
     if (!r && !(text = fl_buf_take(&b)))

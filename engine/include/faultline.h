@@ -281,6 +281,13 @@ size_t fl_eval_cases(const fl_eval *ev);
 const struct fl_case_result *fl_eval_case(const fl_eval *ev, size_t i);
 /* One JSON object: cases, totals, calibration. Owned by the caller: fl_text_free. */
 int fl_eval_json(const fl_eval *ev, char **out, fl_err *err);
+struct fl_eval_totals {
+    size_t cases, errors; /* all; those that could not be run, which count nowhere else */
+    size_t cause, class_right, action, place, evidence; /* right */
+    size_t place_of, evidence_of;                       /* cases whose label names any */
+    size_t healthy, false_alarms;
+};
+void fl_eval_totals(const fl_eval *ev, struct fl_eval_totals *out);
 struct fl_calibration_row {
     double from, to; /* claimed confidence */
     double claimed;  /* its mean */
