@@ -38,6 +38,7 @@ void fl_diagnosis_free(fl_diagnosis *d)
     fl_places_dispose(&d->job.places);
     fl_free(d->job.files);
     fl_free(d->job.writers);
+    fl_buf_dispose(&d->job.carry);
     fl_free(d->job.touched);
     fl_free(d->job.tracebacks);
     fl_match_scratch_free(d->job.scratch);
@@ -49,12 +50,13 @@ void fl_diagnosis_free(fl_diagnosis *d)
 static int open_job(fl_diagnosis *d, const fl_engine *e, const struct fl_diagnose_opts *opts,
                     fl_err *err)
 {
-    struct fl_reader_opts ro = {.progress = opts->progress, .progress_ctx = opts->progress_ctx};
+    struct fl_reader_opts ro = {.block = opts->block};
     struct fl_job *j = &d->job;
     int r;
 
     fl_arena_init(&j->arena);
     fl_places_init(&j->places);
+    fl_buf_init(&j->carry, 4u << 20);
     fl_map_init(&j->writer_of);
     fl_map_init(&j->event_of);
     fl_map_init(&j->hit_of);

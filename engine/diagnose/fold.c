@@ -16,8 +16,10 @@
 #include "diagnose/job.h"
 
 #include <stdio.h>
+#include <unistd.h>
 
 #include "base/alloc.h"
+#include "diagnose/crew.h"
 #include "diagnose/engine.h"
 #include "diagnose/signs.h"
 #include "diagnose/stacks.h"
@@ -29,7 +31,8 @@
  * of 200 bytes on which every shipped pattern is tried needs half a million. */
 #define TRY_BYTES (4u << 20)
 #define TRIES 24
-#define QUIET_LINES 64 /* looked back from the line that ends the job */
+#define CARRY (16u << 10) /* bytes kept of the block before */
+#define QUIET_LINES 64    /* looked back from the line that ends the job */
 
 static struct fl_file_state *file_state(struct fl_job *j, uint32_t file)
 {
@@ -326,15 +329,15 @@ struct line_hits {
     bool owned; /* by an advice or benign rule */
 };
 
-static void match_line(struct fl_job *j, const struct fl_candidate *c, size_t n, fl_str line,
-                       size_t message, const struct fl_writer *w, struct line_hits *out)
+static void match_line(struct fl_job *j, const uint32_t *c, size_t n, fl_str line, size_t message,
+                       const struct fl_writer *w, struct line_hits *out)
 {
     struct fl_caps caps;
     size_t tries = 0;
 
     *out = (struct line_hits){0};
     for (size_t i = 0; i < n; i++) {
-        uint32_t id = fl_engine_pattern_id(j->engine, c[i].pattern);
+        uint32_t id = fl_engine_pattern_id(j->engine, c[i]);
         const struct fl_rule *r;
         if (id >= FL_SIGN_ID) {
             out->signs |= 1u << (id - FL_SIGN_ID);
@@ -343,7 +346,7 @@ static void match_line(struct fl_job *j, const struct fl_candidate *c, size_t n,
         r = &j->rules->rules[id];
         if (r == out->best || r == out->confirm || r->maturity == FL_DRAFT ||
             !frame_fits(j, r, w) || (++tries > TRIES && tries > TRY_BYTES / (line.n + 1)) ||
-            !fl_match_confirm(j->matcher, j->scratch, c[i].pattern, line, message, &caps) ||
+            !fl_match_confirm(j->matcher, j->scratch, c[i], line, message, &caps) ||
             (r->nnots && refused(j, r, line)))
             continue;
         if (r->role == FL_ROLE_ADVICE || r->role == FL_ROLE_BENIGN) {
@@ -423,23 +426,42 @@ static bool being_ended(const struct fl_job *j, const struct fl_mark *m)
                             !first->own_time && !(j->quiet.us && j->quiet.attempt == m->attempt));
 }
 
+/* Steps back to the line before *p: in the block, then in what was kept of the block before. */
+static bool line_before(const struct fl_job *j, const struct fl_block *b, const char **p,
+                        fl_str *line)
+{
+    const char *start = b->data, *end, *at = *p;
+
+    if (at == start || at < start || at > start + b->len) {
+        if (at == start)
+            at = j->carry.p + j->carry.n;
+        start = j->carry.p;
+        if (!start || at == start)
+            return false;
+    }
+    end = at - 1;
+    for (at = end; at > start && at[-1] != '\n'; at--)
+        ;
+    *line = fl_str_n(at, (size_t)(end - at));
+    *p = at;
+    return true;
+}
+
 /* How long nothing had been printed when the job was ended: from the last line before that has a
- * time, within QUIET_LINES and this block. */
+ * time, within QUIET_LINES. */
 static void note_quiet(struct fl_job *j, const struct fl_block *b, fl_str line,
                        const struct fl_mark *m)
 {
     const char *p = line.p;
     uint64_t number = m->line;
+    fl_str before;
 
-    for (int i = 0; i < QUIET_LINES && p > b->data; i++) {
-        const char *end = p - 1;
+    for (int i = 0; i < QUIET_LINES && line_before(j, b, &p, &before); i++) {
         struct fl_mark at = FL_MARK_NOWHERE;
         struct fl_prefix x;
         at.file = m->file;
         at.line = --number;
-        for (p = end; p > b->data && p[-1] != '\n'; p--)
-            ;
-        fl_prefix_parse(fl_str_n(p, (size_t)(end - p)), &x);
+        fl_prefix_parse(before, &x);
         if (x.time.kind == FL_TIME_NONE)
             continue;
         complete_time(j, &j->files[m->file], &x.time, &at);
@@ -447,8 +469,7 @@ static void note_quiet(struct fl_job *j, const struct fl_block *b, fl_str line,
                                      .attempt = m->attempt,
                                      .point = {.at = at}};
         if (j->quiet.us > 0)
-            j->quiet.point.text =
-                fl_arena_z(&j->arena, fl_str_sub(fl_str_n(p, (size_t)(end - p)), 0, FL_MAX_TEXT));
+            j->quiet.point.text = fl_arena_z(&j->arena, fl_str_sub(before, 0, FL_MAX_TEXT));
         if (!j->quiet.point.text)
             j->quiet.us = 0;
         return;
@@ -456,8 +477,8 @@ static void note_quiet(struct fl_job *j, const struct fl_block *b, fl_str line,
 }
 
 /* One line that is read in full. */
-static void read_line(struct fl_job *j, const struct fl_block *b, const struct fl_candidate *c,
-                      size_t n, fl_str line, uint64_t number)
+static void read_line(struct fl_job *j, const struct fl_block *b, const uint32_t *c, size_t n,
+                      fl_str line, uint64_t number)
 {
     struct fl_prefix p;
     struct line_hits hits;
@@ -509,46 +530,48 @@ static void read_line(struct fl_job *j, const struct fl_block *b, const struct f
 
 /* The step lines of ranks other than the one that the timeline follows: in a job in which every
  * rank prints its step they are most of the log and say the same. */
-static bool others_metric(const struct fl_job *j, const struct fl_candidate *c, size_t n,
-                          enum fl_peek kind, int32_t rank)
+static bool others_metric(const struct fl_job *j, const uint32_t *c, size_t n, enum fl_peek kind,
+                          int32_t rank)
 {
     if (!fl_timeline_follows_other(j, kind, rank))
         return false;
     for (size_t i = 0; i < n; i++)
-        if (fl_engine_pattern_id(j->engine, c[i].pattern) != FL_SIGN_ID + FL_SIGN_METRIC)
+        if (fl_engine_pattern_id(j->engine, c[i]) != FL_SIGN_ID + FL_SIGN_METRIC)
             return false;
     return true;
 }
 
-static int read_block(struct fl_job *j, const struct fl_block *b, fl_err *err)
+/* Which rank's line it is, as far as its first bytes tell; in any thread. */
+static bool tag_line(void *ctx, fl_str line, bool again, struct fl_tag *out)
 {
-    const struct fl_candidate *c = NULL;
-    size_t n = 0, at = 0, next, lfs = 0, i = 0, k;
-    int r = fl_match_block(j->matcher, j->scratch, fl_str_n(b->data, b->len), &c, &n, err);
+    int32_t rank = -1;
+    enum fl_peek kind = (enum fl_peek)fl_prefix_peek_rank(line, &rank);
 
-    if (r)
-        return r;
-    for (; at < b->len; at = next, lfs++) {
-        const char *lf = memchr(b->data + at, '\n', b->len - at);
-        fl_str line = fl_str_n(b->data + at, (size_t)(lf - b->data) - at);
-        enum fl_peek kind;
-        int32_t rank = -1;
-        next = (size_t)(lf - b->data) + 1;
+    (void)ctx;
+    (void)again;
+    out->b = (uint64_t)kind << 32 | (uint32_t)rank;
+    return kind == FL_PEEK_NONE;
+}
+
+static int read_block(struct fl_job *j, const struct fl_block *b, const struct fl_lines *lines,
+                      fl_err *err)
+{
+    for (size_t i = 0; i < lines->n; i++) {
+        const struct fl_line *l = &lines->v[i];
+        const uint32_t *c = lines->cand + l->cand;
+        fl_str line = fl_str_n(b->data + l->at, l->len);
+        enum fl_peek kind = (enum fl_peek)(l->tag.b >> 32);
+        int32_t rank = (int32_t)(uint32_t)l->tag.b;
+        uint64_t number = b->nshifts ? fl_block_line(b, l->at, i) : b->first_line + i;
         j->seq++;
-        for (k = i; k < n && c[k].at == at; k++)
-            ;
-        kind = (enum fl_peek)fl_prefix_peek_rank(line, &rank);
-        if (j->open_tracebacks || (k > i && !others_metric(j, c + i, k - i, kind, rank))) {
-            read_line(j, b, c + i, k - i, line, fl_block_line(b, at, lfs));
+        if (j->open_tracebacks || (l->ncand && !others_metric(j, c, l->ncand, kind, rank))) {
+            read_line(j, b, c, l->ncand, line, number);
         } else if (kind == FL_PEEK_TASK) {
             if (rank > j->places.max_task)
                 j->places.max_task = rank;
         } else if (kind == FL_PEEK_RANK && !j->files[b->file].outer_is_local) {
-            count_rank(j, rank, b->file,
-                       b->nshifts ? fl_block_line(b, at, lfs) : b->first_line + lfs, at, line.n,
-                       NULL);
+            count_rank(j, rank, b->file, number, l->at, line.n, NULL);
         }
-        i = k;
         if (j->failed)
             return fl_fail_nomem(err);
     }
@@ -573,46 +596,113 @@ static void first_line_of(struct fl_job *j, const struct fl_block *b)
                    (size_t)(lf - b->data), &m);
 }
 
-/* The last line of a block is always read, so that the end of a log has a time. */
+/* Keeps the end of the block for those who look back from the next one. */
+static void carry(struct fl_job *j, const struct fl_block *b, const struct fl_lines *lines)
+{
+    const struct fl_line *last = lines->n ? &lines->v[lines->n - 1] : NULL;
+    size_t n = b->len < CARRY ? b->len : CARRY, over;
+    const char *lf;
+
+    if (!last)
+        return;
+    j->carry_line = fl_block_line(b, last->at, lines->n - 1);
+    over = j->carry.n + n > 2 * CARRY ? j->carry.n + n - 2 * CARRY : 0;
+    if (over > j->carry.n || n == CARRY)
+        over = j->carry.n;
+    if (over) {
+        memmove(j->carry.p, j->carry.p + over, j->carry.n - over);
+        fl_buf_cut(&j->carry, j->carry.n - over);
+    }
+    fl_buf_add(&j->carry, fl_str_n(b->data + b->len - n, n));
+    /* Whole lines only. */
+    lf = over || n < b->len ? memchr(j->carry.p, '\n', j->carry.n) : NULL;
+    if (lf && lf + 1 < j->carry.p + j->carry.n) {
+        over = (size_t)(lf + 1 - j->carry.p);
+        memmove(j->carry.p, lf + 1, j->carry.n - over);
+        fl_buf_cut(&j->carry, j->carry.n - over);
+    }
+    if (j->carry.bad)
+        j->failed = FL_ENOMEM;
+}
+
+/* The last line of a file is always read, so that the end of a log has a time. */
 static void last_line_of(struct fl_job *j, const struct fl_block *b)
 {
     const char *end, *start;
     struct fl_prefix p;
     struct fl_mark m;
-    size_t lfs = 0;
 
-    if (b->len < 2)
+    if (j->carry.n < 2)
         return;
-    end = b->data + b->len - 1;
-    for (start = end; start > b->data && start[-1] != '\n'; start--)
+    end = j->carry.p + j->carry.n - 1;
+    for (start = end; start > j->carry.p && start[-1] != '\n'; start--)
         ;
     fl_prefix_parse(fl_str_n(start, (size_t)(end - start)), &p);
-    for (const char *q = b->data; q < start && (q = memchr(q, '\n', (size_t)(start - q))); q++)
-        lfs++;
-    if (!mark_line(j, b, &p, fl_block_line(b, (size_t)(start - b->data), lfs), &m))
+    if (!mark_line(j, b, &p, j->carry_line, &m))
         return;
     if (!outside(j, &m) && m.seq >= j->last_line.seq)
         j->last_line = m;
 }
 
+/* Puts the part's file and skips on the record. FL_ELIMIT: no room for the file. */
+static int record_part(struct fl_job *j, const struct fl_part *p, fl_err *err)
+{
+    int r = FL_OK;
+
+    for (size_t i = 0; i < p->nskips && r == FL_OK; i++)
+        r = fl_reader_record_skip(j->reader, &p->skips[i], err);
+    if (r || p->empty)
+        return r;
+    if (p->block.first)
+        j->no_room = false;
+    return j->no_room ? FL_ELIMIT : fl_reader_record(j->reader, &p->file, !p->block.first, err);
+}
+
+/* Folds one part of the input; parts come in order. */
+static int fold_part(void *ctx, const struct fl_part *p, fl_err *err)
+{
+    struct fl_job *j = ctx;
+    struct fl_block b = p->block;
+    int r = record_part(j, p, err);
+
+    j->no_room = r == FL_ELIMIT;
+    if (j->no_room)
+        return FL_OK;
+    if (r || p->empty)
+        return r;
+    b.file = (uint32_t)(fl_reader_files(j->reader) - 1);
+    if (!file_state(j, b.file))
+        return fl_fail_nomem(err);
+    if (b.first) {
+        fl_buf_clear(&j->carry);
+        first_line_of(j, &b);
+    }
+    r = read_block(j, &b, &p->lines, err);
+    if (r)
+        return r;
+    carry(j, &b, &p->lines);
+    if (b.last)
+        last_line_of(j, &b);
+    return j->failed ? fl_fail_nomem(err) : FL_OK;
+}
+
 int fl_job_read(struct fl_job *j, fl_err *err)
 {
-    struct fl_block b;
+    struct fl_crew_opts o = {.reader = j->reader,
+                             .matcher = j->matcher,
+                             .threads = j->opts->threads,
+                             .tag = tag_line,
+                             .tag_ctx = j,
+                             .progress = j->opts->progress,
+                             .progress_ctx = j->opts->progress_ctx};
     int r;
 
-    while ((r = fl_reader_next(j->reader, &b, err)) > 0) {
-        if (!file_state(j, b.file))
-            return fl_fail_nomem(err);
-        if (b.first)
-            first_line_of(j, &b);
-        r = read_block(j, &b, err);
-        if (r)
-            return r;
-        last_line_of(j, &b);
-        if (j->failed)
-            return fl_fail_nomem(err);
-    }
-    if (r < 0)
+    /* Without it the seed is known, and a log made for that could hide a line. */
+    if (getentropy(o.seed, sizeof(o.seed)))
+        o.seed[0] = (uint64_t)(uintptr_t)j;
+    o.seed[1] |= 1;
+    r = fl_crew_run(&o, fold_part, j, err);
+    if (r)
         return r;
     for (size_t i = 0; i < j->nwriters; i++)
         fl_traceback_close(j, &j->writers[i]);

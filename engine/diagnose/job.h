@@ -385,6 +385,8 @@ struct fl_job {
     uint16_t attempt;
     struct fl_mark attempt_first[64];
     uint32_t attempt_progress; /* metric points before the current attempt */
+    fl_buf carry;              /* the last lines of the block before, of the same file */
+    uint64_t carry_line;       /* number of the last of them */
     struct fl_mark first_line, last_line;
     struct fl_mark latest; /* the line with the latest time of its own */
 
@@ -392,6 +394,7 @@ struct fl_job {
     int64_t base_date; /* us of midnight of the latest full date, FL_T_NONE */
     uint64_t seq;
     uint64_t left_out; /* lines outside --since/--until */
+    bool no_room;      /* for the file that is being read: there are too many */
     int failed;        /* sticky FL_ENOMEM from a place that cannot report */
 };
 

@@ -200,6 +200,10 @@ struct fl_diagnose_opts {
                                    no bound */
     void (*progress)(void *ctx, uint64_t done, uint64_t total); /* bytes; total 0: unknown */
     void *progress_ctx;
+    unsigned threads; /* that read and search, at most 16; 0: one a core, at most 8. The answer is
+                         the same for any number. `progress` is called from any of them, never from
+                         two at once. */
+    size_t block;     /* bytes read at once; 0: 1 MiB */
 };
 #define FL_DIAGNOSE_OPTS_INIT                                                                      \
     {                                                                                              \

@@ -72,4 +72,12 @@ unsigned fl_pattern_features(fl_str regex);
 /* Appends the expression so that a match of it does not run into the next line. */
 void fl_pattern_one_line(fl_str regex, fl_buf *out);
 
+/* Whether two lines that differ in digits alone can differ for an expression. */
+enum fl_relaxed {
+    FL_RELAX_BLIND,     /* never */
+    FL_RELAX_SENSITIVE, /* they can; what was appended never does, and matches at least as much */
+    FL_RELAX_EXACT      /* they can, and there is no such form */
+};
+enum fl_relaxed fl_pattern_relax(fl_str regex, fl_buf *out);
+
 #endif

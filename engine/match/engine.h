@@ -19,7 +19,9 @@ struct fl_engine {
     void (*close)(void *state);
     int (*scratch_new)(const struct fl_matcher *m, void **out, fl_err *err);
     void (*scratch_free)(void *engine_scratch);
-    int (*scan)(const struct fl_matcher *m, struct fl_match_scratch *s, fl_err *err);
+    /* `alike`: what holds for a line must hold for each that differs from it in digits alone, so
+     * that sensitive patterns are searched in their relaxed form. Finding too much is fine. */
+    int (*scan)(const struct fl_matcher *m, struct fl_match_scratch *s, bool alike, fl_err *err);
 };
 extern const struct fl_engine fl_engine_pcre2;
 #ifdef FL_HAVE_VECTORSCAN
@@ -28,6 +30,8 @@ extern const struct fl_engine fl_engine_hs;
 
 struct fl_entry {
     struct fl_lazy lazy;
+    struct fl_lazy alike; /* the form that sees every digit alike, of a sensitive pattern */
+    enum fl_relaxed digits;
     unsigned features; /* fl_pattern_features */
     bool anchored;
 };
@@ -38,6 +42,8 @@ struct fl_matcher {
     void *state;
     struct fl_entry *entry;
     size_t n;
+    uint32_t *exact; /* patterns without a relaxed form */
+    size_t nexact;
     const char *cache_dir; /* NULL: none */
     bool cache_hit;
     char name[64];
@@ -61,11 +67,17 @@ struct fl_match_scratch {
     struct fl_last line; /* the line found last */
 };
 
+/* What a scan puts into s->found and sorts. */
+int fl_match_scan(const struct fl_matcher *m, struct fl_match_scratch *s, fl_str data, bool alike,
+                  fl_err *err);
+/* Is there a match anywhere in the line? */
+bool fl_match_anywhere(const struct fl_matcher *m, struct fl_match_scratch *s, uint32_t index,
+                       fl_str line);
 /* A match of `pattern` ends at offset `to`: notes its line once. 0 or FL_ENOMEM. */
 int fl_match_found(struct fl_match_scratch *s, uint32_t pattern, size_t to);
 /* Searches the block for one pattern with PCRE2. */
 int fl_match_pcre2_pattern(const struct fl_matcher *m, struct fl_match_scratch *s, uint32_t pattern,
-                           fl_err *err);
+                           bool alike, fl_err *err);
 
 /*
  * The database cache. A payload is stored under a key of 32 hex digits in DIR; nothing here is an

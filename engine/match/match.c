@@ -35,7 +35,21 @@ static int copy_pattern(fl_matcher *m, const struct fl_pattern *p, fl_buf *b, st
         return r;
     e->lazy.regex = fl_arena_str(&m->arena, fl_buf_str(b));
     e->lazy.source = fl_arena_str(&m->arena, p->regex);
-    return e->lazy.regex.p && e->lazy.source.p ? FL_OK : fl_fail_nomem(err);
+    if (!e->lazy.regex.p || !e->lazy.source.p)
+        return fl_fail_nomem(err);
+    fl_buf_clear(b);
+    e->digits = fl_pattern_relax(e->lazy.regex, b);
+    r = fl_buf_check(b, "the pattern", err);
+    if (r == FL_OK && e->digits == FL_RELAX_SENSITIVE) {
+        e->alike = (struct fl_lazy){.source = e->lazy.source,
+                                    .where = e->lazy.where,
+                                    .icase = e->lazy.icase,
+                                    .jit = e->lazy.jit,
+                                    .regex = fl_arena_str(&m->arena, fl_buf_str(b))};
+        if (!e->alike.regex.p)
+            r = fl_fail_nomem(err);
+    }
+    return r;
 }
 
 static int copy_patterns(fl_matcher *m, const struct fl_pattern *p, size_t n, bool jit, fl_err *err)
@@ -44,7 +58,8 @@ static int copy_patterns(fl_matcher *m, const struct fl_pattern *p, size_t n, bo
     fl_buf b;
 
     m->entry = fl_arena_alloc(&m->arena, (n + 1) * sizeof(*m->entry));
-    if (!m->entry)
+    m->exact = fl_arena_alloc(&m->arena, (n + 1) * sizeof(*m->exact));
+    if (!m->entry || !m->exact)
         return fl_fail_nomem(err);
     fl_buf_init(&b, 1 << 20);
     for (size_t i = 0; r == FL_OK && i < n; i++) {
@@ -52,10 +67,13 @@ static int copy_patterns(fl_matcher *m, const struct fl_pattern *p, size_t n, bo
         e->lazy.icase = p[i].icase;
         e->lazy.jit = jit;
         atomic_init(&e->lazy.code, NULL);
+        atomic_init(&e->alike.code, NULL);
         e->anchored = p[i].anchored;
         e->features = fl_pattern_features(p[i].regex);
         r = copy_pattern(m, &p[i], &b, e, err);
         m->n = i + 1;
+        if (r == FL_OK && e->digits == FL_RELAX_EXACT)
+            m->exact[m->nexact++] = (uint32_t)i;
     }
     fl_buf_dispose(&b);
     return r;
@@ -139,8 +157,10 @@ void fl_matcher_free(fl_matcher *m)
         return;
     if (m->state)
         m->engine->close(m->state);
-    for (size_t i = 0; i < m->n; i++)
+    for (size_t i = 0; i < m->n; i++) {
         fl_lazy_dispose(&m->entry[i].lazy);
+        fl_lazy_dispose(&m->entry[i].alike);
+    }
     fl_arena_dispose(&m->arena);
     fl_free(m);
 }
@@ -260,8 +280,7 @@ static int prepare(const fl_matcher *m, const fl_match_scratch *s, fl_err *err)
     return r;
 }
 
-int fl_match_block(const fl_matcher *m, fl_match_scratch *s, fl_str data,
-                   const struct fl_candidate **out, size_t *n, fl_err *err)
+int fl_match_scan(const fl_matcher *m, fl_match_scratch *s, fl_str data, bool alike, fl_err *err)
 {
     static const struct fl_last nowhere = {UINT32_MAX, 0};
     int r;
@@ -273,13 +292,38 @@ int fl_match_block(const fl_matcher *m, fl_match_scratch *s, fl_str data,
     s->line = nowhere;
     for (size_t i = 0; i < s->nlast; i++)
         s->last[i] = nowhere;
-    r = data.n && m->n ? m->engine->scan(m, s, err) : FL_OK;
+    r = data.n && m->n ? m->engine->scan(m, s, alike, err) : FL_OK;
     if (r == FL_OK && s->tools.nomem)
         r = fl_fail_nomem(err);
     if (r == FL_OK) {
         sort_candidates(s);
         r = prepare(m, s, err);
     }
+    return r;
+}
+
+/* Drops what only the relaxed form of a pattern found. */
+static int drop_false(const fl_matcher *m, fl_match_scratch *s, fl_err *err)
+{
+    size_t kept = 0;
+
+    for (size_t i = 0; i < s->nfound; i++) {
+        const struct fl_candidate *c = &s->found[i];
+        if (m->entry[c->pattern].digits != FL_RELAX_SENSITIVE ||
+            fl_match_anywhere(m, s, c->pattern, fl_str_n(s->data.p + c->at, c->len)))
+            s->found[kept++] = *c;
+    }
+    s->nfound = kept;
+    return s->tools.nomem ? fl_fail_nomem(err) : FL_OK;
+}
+
+int fl_match_block(const fl_matcher *m, fl_match_scratch *s, fl_str data,
+                   const struct fl_candidate **out, size_t *n, fl_err *err)
+{
+    int r = fl_match_scan(m, s, data, false, err);
+
+    if (r == FL_OK)
+        r = drop_false(m, s, err);
     if (r)
         return r;
     *out = s->found;
@@ -305,6 +349,19 @@ static bool confirm(struct fl_lazy *lazy, struct fl_match_scratch *s, fl_str tex
         return false;
     if (caps)
         fl_expr_caps(code, &s->tools, text, caps);
+    return true;
+}
+
+bool fl_match_anywhere(const fl_matcher *m, fl_match_scratch *s, uint32_t index, fl_str line)
+{
+    uint64_t limited = s->tools.limited;
+
+    if (confirm(&m->entry[index].lazy, s, line, 0, false, NULL))
+        return true;
+    /* Given up at a limit: still a candidate, to be counted where it is confirmed. */
+    if (s->tools.limited == limited)
+        return false;
+    s->tools.limited = limited;
     return true;
 }
 

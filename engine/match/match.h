@@ -66,6 +66,45 @@ struct fl_candidate {
 int fl_match_block(const fl_matcher *m, fl_match_scratch *s, fl_str data,
                    const struct fl_candidate **out, size_t *n, fl_err *err);
 
+/* What the caller wants to know of each line besides; 16 bytes of its own making. */
+struct fl_tag {
+    uint64_t a, b;
+};
+struct fl_line {
+    uint32_t at, len;     /* in the block, without the LF */
+    uint32_t cand, ncand; /* its candidates: in fl_lines.cand */
+    struct fl_tag tag;
+};
+/* Of one block; owned by the caller, who may hand in the same one again and again. */
+struct fl_lines {
+    struct fl_line *v;
+    uint32_t *cand; /* indices of patterns */
+    size_t n, ncand, cap, cand_cap;
+};
+void fl_lines_dispose(struct fl_lines *l);
+
+/*
+ * A block as lines with their candidates, like fl_match_block(), and quicker the more its lines are
+ * alike: those that differ in digits alone are searched once. Belongs to one thread; remembers
+ * lines from block to block in a few MiB.
+ */
+typedef struct fl_classes fl_classes;
+struct fl_classes_opts {
+    /* Fills *out for a line. True when the same holds for all lines that differ from it in digits
+     * alone; else it is called for each of them with `again`, and *out holds the first one's. */
+    bool (*tag)(void *ctx, fl_str line, bool again, struct fl_tag *out);
+    void *ctx;
+    size_t max;       /* classes remembered; 0: 65536 */
+    uint64_t seed[2]; /* secret, so that a hostile log cannot make two classes collide */
+};
+int fl_classes_new(const fl_matcher *m, const struct fl_classes_opts *opts, fl_classes **out,
+                   fl_err *err);
+void fl_classes_free(fl_classes *c);
+/* `s` is a scratch of the same matcher, whose own candidates are overwritten. What *out held is
+ * replaced. Errors as of fl_match_block(). */
+int fl_classes_block(fl_classes *c, fl_match_scratch *s, fl_str data, struct fl_lines *out,
+                     fl_err *err);
+
 #define FL_MATCH_CAPS 12
 struct fl_caps {
     fl_str whole;

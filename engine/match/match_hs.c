@@ -98,6 +98,12 @@ static unsigned flags_of(const struct fl_entry *e)
     return HS_FLAG_MULTILINE | (e->lazy.icase ? HS_FLAG_CASELESS : 0);
 }
 
+/* One database serves both kinds of scan: what it finds too much is tried again. */
+static fl_str scanned(const struct fl_entry *e)
+{
+    return e->digits == FL_RELAX_SENSITIVE ? e->alike.regex : e->lazy.regex;
+}
+
 /* All that decides what the database holds. */
 static int make_key(const struct fl_matcher *m, char key[33], fl_err *err)
 {
@@ -108,8 +114,8 @@ static int make_key(const struct fl_matcher *m, char key[33], fl_err *err)
     fl_buf_addf(&b, "%s|any cpu|%zu", hs_version(), m->n);
     for (size_t i = 0; i < m->n; i++) {
         const struct fl_entry *e = &m->entry[i];
-        fl_buf_addf(&b, "|%u|%zu|", flags_of(e), e->lazy.regex.n);
-        fl_buf_add(&b, e->lazy.regex);
+        fl_buf_addf(&b, "|%u|%zu|", flags_of(e), scanned(e).n);
+        fl_buf_add(&b, scanned(e));
     }
     r = fl_buf_check(&b, "the patterns' text", err);
     if (r == FL_OK)
@@ -145,7 +151,7 @@ static void fill_set(const struct fl_matcher *m, const struct hs_state *h, struc
     for (size_t i = 0; i < m->n; i++) {
         if (h->mode[i] == SLOW)
             continue;
-        set->text[set->n] = m->entry[i].lazy.regex.p;
+        set->text[set->n] = scanned(&m->entry[i]).p;
         set->flags[set->n] =
             flags_of(&m->entry[i]) | (h->mode[i] == PREFILTER ? HS_FLAG_PREFILTER : 0);
         set->id[set->n++] = (unsigned)i;
@@ -326,7 +332,7 @@ static int on_match(unsigned id, unsigned long long from, unsigned long long to,
     return scan->r;
 }
 
-static int scan(const struct fl_matcher *m, struct fl_match_scratch *s, fl_err *err)
+static int scan(const struct fl_matcher *m, struct fl_match_scratch *s, bool alike, fl_err *err)
 {
     const struct hs_state *h = m->state;
     const struct hs_room *room = s->state;
@@ -341,7 +347,7 @@ static int scan(const struct fl_matcher *m, struct fl_match_scratch *s, fl_err *
     if (rc != HS_SUCCESS)
         return fl_fail(err, FL_EBUG, "Vectorscan refused a block: error %d", rc);
     for (size_t i = 0; i < h->nslow && r == FL_OK; i++)
-        r = fl_match_pcre2_pattern(m, s, h->slow[i], err);
+        r = fl_match_pcre2_pattern(m, s, h->slow[i], alike, err);
     return r;
 }
 

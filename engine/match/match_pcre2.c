@@ -99,11 +99,12 @@ static int whole_block(const struct fl_expr *code, struct fl_match_scratch *s, u
 }
 
 int fl_match_pcre2_pattern(const struct fl_matcher *m, struct fl_match_scratch *s, uint32_t pattern,
-                           fl_err *err)
+                           bool alike, fl_err *err)
 {
     struct fl_entry *e = &m->entry[pattern];
+    bool relaxed = alike && e->digits == FL_RELAX_SENSITIVE;
     struct fl_expr *code;
-    int r = fl_lazy_get(&e->lazy, &code, err);
+    int r = fl_lazy_get(relaxed ? &e->alike : &e->lazy, &code, err);
 
     if (r)
         return r;
@@ -112,12 +113,12 @@ int fl_match_pcre2_pattern(const struct fl_matcher *m, struct fl_match_scratch *
     return r ? fl_fail_nomem(err) : FL_OK;
 }
 
-static int scan(const struct fl_matcher *m, struct fl_match_scratch *s, fl_err *err)
+static int scan(const struct fl_matcher *m, struct fl_match_scratch *s, bool alike, fl_err *err)
 {
     int r = FL_OK;
 
     for (uint32_t i = 0; i < m->n && r == FL_OK; i++)
-        r = fl_match_pcre2_pattern(m, s, i, err);
+        r = fl_match_pcre2_pattern(m, s, i, alike, err);
     return r;
 }
 

@@ -101,14 +101,18 @@ static void close_input(fl_reader *r)
     r->input = NULL;
 }
 
-int fl_reader_open(const char *const *paths, size_t n, const struct fl_reader_opts *opts,
-                   fl_reader **out, fl_err *err)
+static size_t room_size(const fl_reader *r)
+{
+    /* The open line, a block, a CR that waits, and an LF for a last line without one. */
+    return r->opts.block + r->opts.line_max + 8;
+}
+
+static fl_reader *new_reader(const struct fl_reader_opts *opts)
 {
     fl_reader *r = fl_calloc(1, sizeof(*r));
-    int code;
 
     if (!r)
-        return fl_fail_nomem(err);
+        return NULL;
     if (opts)
         r->opts = *opts;
     if (r->opts.block == 0)
@@ -124,18 +128,39 @@ int fl_reader_open(const char *const *paths, size_t n, const struct fl_reader_op
     fl_arena_init(&r->arena);
     fl_list_init(&r->list, &r->arena);
     fl_unwrap_init(&r->unwrap, r->opts.line_max, r->opts.block + r->opts.line_max);
+    return r;
+}
+
+int fl_reader_open(const char *const *paths, size_t n, const struct fl_reader_opts *opts,
+                   fl_reader **out, fl_err *err)
+{
+    fl_reader *r = new_reader(opts);
+    int code;
+
+    if (!r)
+        return fl_fail_nomem(err);
     code = fl_list_build(&r->list, paths, n, err);
-    if (!code) {
-        /* The open line, a block, a CR that waits, and an LF for a last line without one. */
-        r->buf.p = fl_malloc(r->opts.block + r->opts.line_max + 8);
-        if (!r->buf.p)
-            code = fl_fail_nomem(err);
-    }
     if (code) {
         fl_reader_free(r);
         return code;
     }
     *out = r;
+    return FL_OK;
+}
+
+int fl_reader_branch(const fl_reader *r, size_t input, fl_reader **out, fl_err *err)
+{
+    fl_reader *b = new_reader(&r->opts);
+
+    if (!b)
+        return fl_fail_nomem(err);
+    b->opts.progress = NULL;
+    if (fl_grow((void **)&b->list.v, &b->list.cap, 1, sizeof(*b->list.v))) {
+        fl_reader_free(b);
+        return fl_fail_nomem(err);
+    }
+    b->list.v[b->list.n++] = r->list.v[input];
+    *out = b;
     return FL_OK;
 }
 
@@ -357,13 +382,14 @@ static int fill(fl_reader *r, fl_err *err)
 }
 
 /* Moves what is not yet given out to the front. */
-static void compact(fl_reader *r)
+static void compact(fl_reader *r, char *to)
 {
     struct fl_clean_buf *b = &r->buf;
     size_t open = b->done - b->whole, raw = b->end - b->raw;
 
-    memmove(b->p, b->p + b->whole, open);
-    memmove(b->p + open, b->p + b->raw, raw);
+    memmove(to, b->p + b->whole, open);
+    memmove(to + open, b->p + b->raw, raw);
+    b->p = to;
     b->done = b->raw = open;
     b->end = open + raw;
     b->whole = 0;
@@ -397,7 +423,9 @@ static int make_block(fl_reader *r, struct fl_block *out, fl_err *err)
     size_t n;
     int code = FL_OK;
 
-    compact(r);
+    if (!r->buf.p && !(r->buf.p = fl_malloc(room_size(r))))
+        return fl_fail_nomem(err);
+    compact(r, r->buf.p);
     do {
         code = fill(r, err);
     } while (!code && !r->ended && r->buf.whole == 0);
@@ -450,6 +478,124 @@ int fl_reader_next(fl_reader *r, struct fl_block *block, fl_err *err)
         *block = b;
         return 1;
     }
+}
+
+static int copy_text(struct fl_block_own *own, struct fl_block *b, fl_err *err)
+{
+    if (b->len > own->text_cap) {
+        char *p = fl_realloc(own->text, b->len);
+        if (!p)
+            return fl_fail_nomem(err);
+        own->text = p;
+        own->text_cap = b->len;
+    }
+    memcpy(own->text, b->data, b->len);
+    b->data = own->text;
+    return FL_OK;
+}
+
+/* A block that stands in the reader's buffer is given away with it: what is not yet a line moves
+ * into the buffer that the caller had before. */
+static int give(fl_reader *r, struct fl_block_own *own, struct fl_block *b, fl_err *err)
+{
+    char *other;
+
+    if (!b->len)
+        return FL_OK;
+    if (b->data != r->buf.p)
+        return copy_text(own, b, err);
+    if (own->room_n < room_size(r)) {
+        other = fl_realloc(own->room, room_size(r));
+        if (!other)
+            return fl_fail_nomem(err);
+        own->room = other;
+        own->room_n = room_size(r);
+    }
+    other = own->room;
+    own->room = r->buf.p;
+    compact(r, other);
+    return FL_OK;
+}
+
+int fl_reader_next_own(fl_reader *r, struct fl_block_own *own, struct fl_block *block, fl_err *err)
+{
+    struct fl_block b;
+    int code = fl_reader_next(r, &b, err);
+
+    if (code <= 0)
+        return code;
+    if (fl_grow((void **)&own->shifts, &own->shifts_cap, b.nshifts + 1, sizeof(*own->shifts)))
+        return fl_fail_nomem(err);
+    if (b.nshifts)
+        memcpy(own->shifts, b.shifts, b.nshifts * sizeof(*b.shifts));
+    b.shifts = own->shifts;
+    code = give(r, own, &b, err);
+    if (code)
+        return code;
+    *block = b;
+    return 1;
+}
+
+void fl_block_own_dispose(struct fl_block_own *own)
+{
+    fl_free(own->room);
+    fl_free(own->text);
+    fl_free(own->shifts);
+    *own = (struct fl_block_own){0};
+}
+
+bool fl_reader_ended(const fl_reader *r)
+{
+    return !r->text && !r->tar && r->next_input == r->list.n;
+}
+
+uint64_t fl_reader_bytes(const fl_reader *r)
+{
+    return r->disk_bytes;
+}
+
+size_t fl_reader_inputs(const fl_reader *r)
+{
+    return r->list.n;
+}
+
+uint64_t fl_reader_total(const fl_reader *r)
+{
+    return r->list.total;
+}
+
+int fl_reader_record_skip(fl_reader *r, const struct fl_read_skip *s, fl_err *err)
+{
+    return fl_list_skip(&r->list, fl_arena_z(&r->arena, fl_str_c(s->name)),
+                        fl_arena_z(&r->arena, fl_str_c(s->why)), err);
+}
+
+int fl_reader_record(fl_reader *r, const struct fl_read_file *f, bool again, fl_err *err)
+{
+    struct fl_read_file *to;
+    const char *note = f->note ? fl_arena_z(&r->arena, fl_str_c(f->note)) : NULL;
+    int code;
+
+    if (!again && r->nfiles >= FL_READ_FILES) {
+        code = fl_reader_record_skip(r, &(struct fl_read_skip){f->name, too_many}, err);
+        return code ? code : fl_fail(err, FL_ELIMIT, "%s", too_many);
+    }
+    if (!again && fl_grow((void **)&r->files, &r->file_cap, r->nfiles + 1, sizeof(*r->files)))
+        return fl_fail_nomem(err);
+    if (!again) {
+        r->files[r->nfiles] = *f;
+        r->files[r->nfiles].name = fl_arena_z(&r->arena, fl_str_c(f->name));
+        r->files[r->nfiles].path = f->path ? fl_arena_z(&r->arena, fl_str_c(f->path)) : NULL;
+        r->nfiles++;
+    }
+    to = &r->files[r->nfiles - 1];
+    to->bytes = f->bytes;
+    to->text_bytes = f->text_bytes;
+    to->lines = f->lines;
+    to->cut_lines = f->cut_lines;
+    to->cut_bytes = f->cut_bytes;
+    to->note = note;
+    return r->arena.failed ? fl_fail_nomem(err) : FL_OK;
 }
 
 size_t fl_reader_files(const fl_reader *r)

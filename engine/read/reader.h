@@ -89,6 +89,30 @@ int fl_reader_open(const char *const *paths, size_t n, const struct fl_reader_op
 int fl_reader_next(fl_reader *r, struct fl_block *block, fl_err *err);
 void fl_reader_free(fl_reader *r);
 
+/*
+ * Several inputs at once. The reader is then a list: each input is read by a branch, in any thread,
+ * and what came of it is put on the list's record in the order of inputs, by one thread.
+ */
+size_t fl_reader_inputs(const fl_reader *r);
+uint64_t fl_reader_total(const fl_reader *r); /* bytes of all inputs; 0 unknown */
+/* A reader of one input, freed before `r` is; its files count from 0. */
+int fl_reader_branch(const fl_reader *r, size_t input, fl_reader **out, fl_err *err);
+/* As fl_reader_next(), and the block is the caller's: its text and shifts stand in `own`, which is
+ * the one of an earlier call or all zero; fl_block_own_dispose() frees it. */
+struct fl_block_own {
+    char *room, *text;
+    struct fl_line_shift *shifts;
+    size_t room_n, text_cap, shifts_cap;
+};
+int fl_reader_next_own(fl_reader *r, struct fl_block_own *own, struct fl_block *block, fl_err *err);
+void fl_block_own_dispose(struct fl_block_own *own);
+bool fl_reader_ended(const fl_reader *r);     /* no further block will come */
+uint64_t fl_reader_bytes(const fl_reader *r); /* read from disk so far */
+/* Puts a file of a branch on the record of `r` (`again`: replaces the latest) or a skip; texts are
+ * copied. FL_ELIMIT: there are FL_READ_FILES, and a skip says so instead. */
+int fl_reader_record(fl_reader *r, const struct fl_read_file *f, bool again, fl_err *err);
+int fl_reader_record_skip(fl_reader *r, const struct fl_read_skip *s, fl_err *err);
+
 /* Those opened so far: an input is added when its first block is made, a member of an archive when
  * it is met. Of a member, `bytes` is what was read from the archive meanwhile. A returned pointer
  * is good until the next fl_reader_next(). */

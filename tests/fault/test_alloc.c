@@ -114,6 +114,7 @@ static int whole_run(struct setting *s, const fl_engine *e)
 
     o.paths = &path;
     o.npaths = 1;
+    o.threads = 1;
     if (!e)
         r = fl_engine_open(&eo, &own, &err);
     if (!r)

@@ -73,6 +73,7 @@ static int run(const char *what, fl_diagnosis **d, fl_err *err)
 
     o.paths = &what;
     o.npaths = 1;
+    o.threads = 1;
     *d = NULL;
     fault.on = true;
     r = fl_diagnose(engine, &o, d, err);

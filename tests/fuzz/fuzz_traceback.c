@@ -80,6 +80,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n)
         abort();
     opts.paths = paths;
     opts.npaths = 1;
+    opts.threads = 1;
     if (fl_diagnose(e, &opts, &d, &err) == 0)
         check(fl_diagnosis_report(d));
     else if (d)
