@@ -12,6 +12,7 @@
 
 #include "base/alloc.h"
 #include "diagnose/engine.h"
+#include "diagnose/gather.h"
 #include "diagnose/timeline.h"
 
 struct fl_diagnosis {
@@ -39,6 +40,7 @@ void fl_diagnosis_free(fl_diagnosis *d)
     fl_free(d->job.files);
     fl_free(d->job.writers);
     fl_buf_dispose(&d->job.carry);
+    fl_gather_free(d->job.gather);
     fl_free(d->job.touched);
     fl_free(d->job.tracebacks);
     fl_match_scratch_free(d->job.scratch);
@@ -67,6 +69,8 @@ static int open_job(fl_diagnosis *d, const fl_engine *e, const struct fl_diagnos
     j->opts = opts;
     j->base_date = FL_T_NONE;
     r = fl_timeline_new(j, err);
+    if (!r && opts->digest)
+        r = fl_gather_new(&j->gather, err);
     if (!r)
         r = fl_match_scratch_new(e->matcher, &j->scratch, err);
     if (!r)
@@ -100,6 +104,9 @@ int fl_diagnose(const fl_engine *e, const struct fl_diagnose_opts *opts, fl_diag
         fl_decide(&d->job, &d->verdict, &d->where, &d->decision);
         r = fl_report_build(&d->job, &d->verdict, &d->where, &d->decision, &d->report, err);
     }
+    if (!r && d->job.gather &&
+        (d->job.gather->failed || d->job.gather->shapes.failed || d->job.gather->arena.failed))
+        r = fl_fail_nomem(err);
     if (!r && (d->job.failed || d->job.places.failed || d->job.arena.failed ||
                fl_match_out_of_memory(d->job.scratch)))
         r = fl_fail_nomem(err); /* a fact is missing, so that the answer cannot be trusted */

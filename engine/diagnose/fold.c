@@ -21,6 +21,7 @@
 #include "base/alloc.h"
 #include "diagnose/crew.h"
 #include "diagnose/engine.h"
+#include "diagnose/gather.h"
 #include "diagnose/signs.h"
 #include "diagnose/stacks.h"
 #include "diagnose/watchdog.h"
@@ -476,9 +477,23 @@ static void note_quiet(struct fl_job *j, const struct fl_block *b, fl_str line,
     }
 }
 
-/* One line that is read in full. */
-static void read_line(struct fl_job *j, const struct fl_block *b, const uint32_t *c, size_t n,
-                      fl_str line, uint64_t number)
+/* What a digest wants to know of a line. */
+static uint8_t owner_of(const struct line_hits *h, enum fl_tb_part part)
+{
+    uint8_t o = part == FL_TB_NONE ? 0 : FL_OWN_TRACEBACK;
+
+    if (h->owned)
+        o |= FL_OWN_NOISE;
+    else if (h->best || h->confirm)
+        o |= FL_OWN_EVENT;
+    if (h->signs & 1u << FL_SIGN_METRIC && !h->best)
+        o |= FL_OWN_METRIC;
+    return o;
+}
+
+/* One line that is read in full; the mask is of FL_OWN_*. */
+static uint8_t read_line(struct fl_job *j, const struct fl_block *b, const struct fl_line *l,
+                         const uint32_t *c, fl_str line, uint64_t number)
 {
     struct fl_prefix p;
     struct line_hits hits;
@@ -495,10 +510,10 @@ static void read_line(struct fl_job *j, const struct fl_block *b, const uint32_t
     message = fl_str_from(line, p.message);
     w = mark_line(j, b, &p, number, &m);
     if (!w)
-        return;
+        return 0;
     if (outside(j, &m)) {
         j->left_out++;
-        return;
+        return 0;
     }
     if (m.rank >= 0)
         count_rank(j, m.rank, b->file, number, (size_t)(line.p - b->data), line.n, &m);
@@ -507,8 +522,10 @@ static void read_line(struct fl_job *j, const struct fl_block *b, const uint32_t
     w->tb_done = 0;
     part = fl_traceback_line(j, w, message, &m);
     w = &j->writers[m.writer];
-    match_line(j, c, n, line, part == FL_TB_END ? behind_border(line, p.message) : p.message, w,
-               &hits);
+    if (j->gather && part != FL_TB_NONE)
+        fl_gather_traceback(j, m.writer, part, line, &m, l->tag.a);
+    match_line(j, c, l->ncand, line, part == FL_TB_END ? behind_border(line, p.message) : p.message,
+               w, &hits);
     tb = w->tb_done;
     back_to_attempt(j, hits.signs, &m);
     if (worker_wrapper(j, w))
@@ -526,6 +543,7 @@ static void read_line(struct fl_job *j, const struct fl_block *b, const uint32_t
         j->last_line = m;
     if (!j->first_line.line)
         j->first_line = m;
+    return owner_of(&hits, part);
 }
 
 /* The step lines of ranks other than the one that the timeline follows: in a job in which every
@@ -544,11 +562,13 @@ static bool others_metric(const struct fl_job *j, const uint32_t *c, size_t n, e
 /* Which rank's line it is, as far as its first bytes tell; in any thread. */
 static bool tag_line(void *ctx, fl_str line, bool again, struct fl_tag *out)
 {
+    const struct fl_job *j = ctx;
     int32_t rank = -1;
-    enum fl_peek kind = (enum fl_peek)fl_prefix_peek_rank(line, &rank);
+    enum fl_peek kind;
 
-    (void)ctx;
-    (void)again;
+    if (j->gather)
+        return fl_gather_tag(line, again, out);
+    kind = (enum fl_peek)fl_prefix_peek_rank(line, &rank);
     out->b = (uint64_t)kind << 32 | (uint32_t)rank;
     return kind == FL_PEEK_NONE;
 }
@@ -560,18 +580,21 @@ static int read_block(struct fl_job *j, const struct fl_block *b, const struct f
         const struct fl_line *l = &lines->v[i];
         const uint32_t *c = lines->cand + l->cand;
         fl_str line = fl_str_n(b->data + l->at, l->len);
-        enum fl_peek kind = (enum fl_peek)(l->tag.b >> 32);
+        enum fl_peek kind = (enum fl_peek)(l->tag.b >> 32 & 0xff);
         int32_t rank = (int32_t)(uint32_t)l->tag.b;
         uint64_t number = b->nshifts ? fl_block_line(b, l->at, i) : b->first_line + i;
+        uint8_t owner = 0;
         j->seq++;
         if (j->open_tracebacks || (l->ncand && !others_metric(j, c, l->ncand, kind, rank))) {
-            read_line(j, b, c, l->ncand, line, number);
+            owner = read_line(j, b, l, c, line, number);
         } else if (kind == FL_PEEK_TASK) {
             if (rank > j->places.max_task)
                 j->places.max_task = rank;
         } else if (kind == FL_PEEK_RANK && !j->files[b->file].outer_is_local) {
             count_rank(j, rank, b->file, number, l->at, line.n, NULL);
         }
+        if (j->gather)
+            fl_gather_line(j, b, lines, i, number, owner);
         if (j->failed)
             return fl_fail_nomem(err);
     }
@@ -683,6 +706,8 @@ static int fold_part(void *ctx, const struct fl_part *p, fl_err *err)
     carry(j, &b, &p->lines);
     if (b.last)
         last_line_of(j, &b);
+    if (b.last && j->gather)
+        fl_gather_ending(j, &b, &p->lines);
     return j->failed ? fl_fail_nomem(err) : FL_OK;
 }
 

@@ -385,6 +385,7 @@ struct fl_job {
     uint16_t attempt;
     struct fl_mark attempt_first[64];
     uint32_t attempt_progress; /* metric points before the current attempt */
+    struct fl_gather *gather;  /* what a digest needs, NULL when none is wanted */
     fl_buf carry;              /* the last lines of the block before, of the same file */
     uint64_t carry_line;       /* number of the last of them */
     struct fl_mark first_line, last_line;

@@ -203,6 +203,7 @@ struct fl_diagnose_opts {
     unsigned threads; /* that read and search, at most 16; 0: one a core, at most 8. The answer is
                          the same for any number. `progress` is called from any of them, never from
                          two at once. */
+    bool digest;      /* keep what fl_digest_build() needs */
     size_t block;     /* bytes read at once; 0: 1 MiB */
 };
 #define FL_DIAGNOSE_OPTS_INIT                                                                      \

@@ -1,0 +1,343 @@
+/*
+ * Shapes, in one pass and without a table of formats.
+ *
+ * A word with digits in it is a number, an id or a name with a number. Digits become '#', a word
+ * that mixes letters and digits as only ids do becomes '#' as a whole, and runs such as 12:30:05,
+ * 3/100, 10.0.0.7 or [1, 2, 3] become one '#', so that a list of any length has one shape. A path
+ * keeps its last part: /a/b/c.py and /x/c.py are one file. Blanks in a row are one.
+ *
+ * Decisions depend on which bytes are digits and never on their values, but for the numbers that
+ * are kept; the callers rely on it (match/classes.c finds lines that differ in digits alone).
+ *
+ * Refused: templates that are learnt, as Drain does. They depend on the order of lines and on what
+ * else was in the log; a shape depends on its line alone.
+ */
+#include "compress/shape.h"
+
+struct masker {
+    fl_str in;
+    size_t at;
+    char *out;
+    size_t n;
+    bool codes;
+    unsigned keep;  /* numbers to keep because of the word before */
+    size_t keep_at; /* the number of an Xid line stands behind its device */
+    bool path;      /* inside a path whose folders have been dropped */
+};
+
+static bool digit(char c)
+{
+    return c >= '0' && c <= '9';
+}
+
+static bool letter(char c)
+{
+    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z');
+}
+
+static bool word_byte(char c)
+{
+    return digit(c) || letter(c);
+}
+
+static bool hex_letter(char c)
+{
+    return (c >= 'a' && c <= 'f') || (c >= 'A' && c <= 'F');
+}
+
+static char lower(char c)
+{
+    return c >= 'A' && c <= 'Z' ? (char)(c + 32) : c;
+}
+
+static void put(struct masker *m, char c)
+{
+    if (m->n < FL_SHAPE_OUT)
+        m->out[m->n++] = c;
+}
+
+static bool separates(char c)
+{
+    return c == ' ' || c == ',' || c == ':' || c == '.' || c == '-' || c == '/' || c == '+' ||
+           c == ';' || c == '_' || c == 'T' || c == 'x';
+}
+
+/* A masked number; a run of them is one. */
+static void put_mask(struct masker *m)
+{
+    size_t n = m->n, steps = 0;
+
+    while (n && steps < 2 && separates(m->out[n - 1]))
+        n--, steps++;
+    if (n && m->out[n - 1] == '#')
+        m->n = n;
+    else
+        put(m, '#');
+}
+
+/* The words before a number that is kept, and how many numbers each keeps. */
+static unsigned keeps(fl_str word)
+{
+    static const struct {
+        fl_str word;
+        unsigned numbers;
+    } table[] = {{{"xid", 3}, 1},         {{"sxid", 4}, 1},      {{"code", 4}, 1},
+                 {{"exitcode", 8}, 1},    {{"errorcode", 9}, 1}, {{"errno", 5}, 1},
+                 {{"error", 5}, 1},       {{"err", 3}, 1},       {{"status", 6}, 1},
+                 {{"signal", 6}, 1},      {{"sig", 3}, 1},       {{"rc", 2}, 1},
+                 {{"ret", 3}, 1},         {{"retcode", 7}, 1},   {{"exit", 4}, 1},
+                 {{"returned", 8}, 1},    {{"result", 6}, 1},    {{"http", 4}, 3},
+                 {{"cudaerror", 9}, 1},   {{"cuda", 4}, 1},      {{"ncclresult", 10}, 1},
+                 {{"statuscode", 10}, 1}, {{"retval", 6}, 1},    {{"https", 5}, 0}};
+    char text[12];
+
+    if (word.n < 2 || word.n > 10)
+        return 0;
+    for (size_t i = 0; i < word.n; i++)
+        text[i] = lower(word.p[i]);
+    for (size_t i = 0; i < sizeof(table) / sizeof(*table); i++)
+        if (fl_str_eq(fl_str_n(text, word.n), table[i].word))
+            return table[i].numbers;
+    return 0;
+}
+
+/* "Xid (PCI:0000:3b:00): 79": the place of the number. */
+static size_t xid_number(fl_str rest)
+{
+    ptrdiff_t at;
+
+    if (!fl_str_starts(rest, FL_S(" (PCI:")))
+        return 0;
+    at = fl_str_find(fl_str_sub(rest, 0, 40), FL_S("): "));
+    return at < 0 ? 0 : (size_t)at + 3;
+}
+
+static void letters(struct masker *m, fl_str word)
+{
+    bool xid = word.n == 3 && lower(word.p[0]) == 'x' && lower(word.p[1]) == 'i';
+    bool hex = m->n && m->n < FL_SHAPE_OUT && word.n >= 4 && m->n >= 2 && m->out[m->n - 1] == '-' &&
+               m->out[m->n - 2] == '#';
+
+    for (size_t i = 0; hex && i < word.n; i++)
+        hex = hex_letter(word.p[i]);
+    if (hex) { /* the part of a UUID without a digit in it */
+        put_mask(m);
+        return;
+    }
+    m->keep = keeps(word);
+    if (xid && xid_number(fl_str_from(m->in, m->at)))
+        m->keep_at = m->at + xid_number(fl_str_from(m->in, m->at));
+    for (size_t i = 0; i < word.n; i++)
+        put(m, word.p[i]);
+}
+
+/* The end of a number that begins at `at`: fraction and exponent. */
+static size_t number_end(const struct masker *m, size_t at)
+{
+    const char *p = m->in.p;
+    size_t n = m->in.n;
+
+    if (at + 1 < n && p[at] == '.' && digit(p[at + 1]))
+        for (at++; at < n && digit(p[at]);)
+            at++;
+    if (at + 1 < n && (p[at] == 'e' || p[at] == 'E')) {
+        size_t i = at + 1;
+        if (p[i] == '-' || p[i] == '+')
+            i++;
+        if (i < n && digit(p[i])) {
+            for (at = i; at < n && digit(p[at]);)
+                at++;
+        }
+    }
+    return at;
+}
+
+static void number(struct masker *m, size_t start)
+{
+    size_t end = m->at, after = number_end(m, end);
+    bool kept = (m->keep || start == m->keep_at) && end - start <= 6 && after == end;
+
+    if (m->keep)
+        m->keep--;
+    m->at = after;
+    if (!kept) {
+        put_mask(m);
+        return;
+    }
+    m->codes = true;
+    for (size_t i = start; i < end; i++)
+        put(m, m->in.p[i]);
+}
+
+/* A word of letters and digits. */
+static void mixed(struct masker *m, fl_str word)
+{
+    size_t head = 0, tail = 0;
+    bool hex = word.n >= 6 || (word.n == 2 && m->n && m->out[m->n - 1] == ':');
+
+    if (word.n > 2 && word.p[0] == '0' && lower(word.p[1]) == 'x') {
+        put_mask(m);
+        return;
+    }
+    for (size_t i = 0; hex && i < word.n; i++)
+        hex = digit(word.p[i]) || hex_letter(word.p[i]);
+    while (head < word.n && letter(word.p[head]))
+        head++;
+    while (tail < word.n - head && letter(word.p[word.n - 1 - tail]))
+        tail++;
+    /* 10ms and node12 keep their letters; x7k2p is an id. */
+    if (hex || (head && tail)) {
+        put_mask(m);
+        return;
+    }
+    for (size_t i = head; i < word.n - tail; i++)
+        if (letter(word.p[i])) {
+            put_mask(m);
+            return;
+        }
+    for (size_t i = 0; i < head; i++)
+        put(m, word.p[i]);
+    if (head)
+        put(m, '#');
+    else
+        put_mask(m);
+    for (size_t i = word.n - tail; i < word.n; i++)
+        put(m, word.p[i]);
+}
+
+static void word(struct masker *m)
+{
+    size_t start = m->at;
+    bool digits = false, others = false;
+    const char *p = m->in.p;
+
+    for (; m->at < m->in.n && word_byte(p[m->at]); m->at++) {
+        if (digits && !others && lower(p[m->at]) == 'e' && number_end(m, m->at) > m->at) {
+            m->at = number_end(m, m->at); /* 2E-04: the letter is the number's */
+            put_mask(m);
+            return;
+        }
+        digits |= digit(p[m->at]);
+        others |= !digit(p[m->at]);
+    }
+    if (!digits)
+        letters(m, fl_str_n(p + start, m->at - start));
+    else if (!others)
+        number(m, start);
+    else
+        mixed(m, fl_str_n(p + start, m->at - start));
+}
+
+static bool path_byte(char c)
+{
+    return word_byte(c) || c == '_' || c == '-' || c == '.' || c == '/' || c == '+' || c == '@' ||
+           c == '%' || c == '=' || c == '~';
+}
+
+/* At '/': where a path's last part begins, or 0 when this is no path. */
+static size_t last_part(const struct masker *m)
+{
+    size_t at = m->at, last = m->at;
+    char before = at ? m->in.p[at - 1] : ' ';
+
+    if (word_byte(before) || before == '_' || before == ')' || before == ']')
+        return 0;
+    if (at + 1 >= m->in.n || !(path_byte(m->in.p[at + 1])))
+        return 0;
+    for (; at < m->in.n && path_byte(m->in.p[at]); at++)
+        if (m->in.p[at] == '/' && at + 1 < m->in.n && path_byte(m->in.p[at + 1]))
+            last = at;
+    return last + 1;
+}
+
+size_t fl_shape(fl_str message, char out[FL_SHAPE_OUT], bool *codes)
+{
+    struct masker m = {.in = fl_str_sub(message, 0, FL_SHAPE_IN), .out = out, .keep_at = SIZE_MAX};
+
+    while (m.at < m.in.n) {
+        char c = m.in.p[m.at];
+        size_t part;
+        if (word_byte(c)) {
+            word(&m);
+            continue;
+        }
+        if (c == '/' && (part = last_part(&m))) {
+            put(&m, '/');
+            m.at = part;
+            continue;
+        }
+        m.at++;
+        if (c == '\t')
+            c = ' ';
+        if (c != ' ' || m.n == 0 || out[m.n - 1] != ' ')
+            put(&m, c);
+    }
+    while (m.n && out[m.n - 1] == ' ')
+        m.n--;
+    *codes = m.codes;
+    return m.n;
+}
+
+/* Beginnings of words; the text is compared in lower case. */
+static const struct {
+    const char *word;
+    uint8_t badness;
+} words[] = {
+    {"abort", 3},     {"assert", 3},    {"bad", 2},       {"broken", 2},     {"cannot", 2},
+    {"cancel", 2},    {"closed", 1},    {"collide", 2},   {"conflict", 2},   {"corrupt", 3},
+    {"crash", 3},     {"critical", 3},  {"core", 0},      {"dead", 2},       {"denied", 3},
+    {"died", 3},      {"diverg", 2},    {"down", 1},      {"drain", 2},      {"dump", 1},
+    {"duplicate", 1}, {"error", 2},     {"evict", 3},     {"exceed", 2},     {"exception", 3},
+    {"exhaust", 3},   {"exit", 1},      {"expire", 2},    {"fail", 2},       {"fallen", 3},
+    {"fatal", 3},     {"fault", 2},     {"full", 1},      {"halt", 3},       {"hang", 2},
+    {"hung", 3},      {"illegal", 3},   {"incompat", 2},  {"inconsist", 2},  {"inf", 1},
+    {"insuffici", 2}, {"interrupt", 2}, {"invalid", 2},   {"kill", 3},       {"leak", 1},
+    {"lost", 2},      {"mismatch", 2},  {"missing", 2},   {"nan", 2},        {"oom", 3},
+    {"overflow", 2},  {"overheat", 3},  {"panic", 3},     {"preempt", 3},    {"quota", 2},
+    {"reboot", 3},    {"reclaim", 2},   {"refuse", 2},    {"reject", 2},     {"reset", 1},
+    {"retry", 1},     {"retries", 1},   {"revok", 2},     {"rollback", 1},   {"segfault", 3},
+    {"sigabrt", 3},   {"sigbus", 3},    {"sigkill", 3},   {"sigsegv", 3},    {"sigterm", 2},
+    {"skip", 1},      {"slow", 1},      {"stale", 2},     {"stall", 2},      {"stopped", 1},
+    {"straggl", 2},   {"stuck", 2},     {"suspend", 1},   {"terminat", 2},   {"throttl", 2},
+    {"timeout", 2},   {"timed", 2},     {"traceback", 3}, {"truncat", 2},    {"unable", 2},
+    {"unavail", 2},   {"uncorrect", 3}, {"undefined", 2}, {"unexpected", 2}, {"unhandled", 3},
+    {"unhealthy", 3}, {"unknown", 1},   {"unreach", 2},   {"unrecogni", 2},  {"unrespons", 3},
+    {"unsupport", 2}, {"violat", 2},    {"warn", 1},      {"wrong", 2},      {"xid", 3},
+    {"sxid", 3},      {"nonzero", 1},   {"exitcode", 1},  {"errno", 2},      {"enospc", 3},
+    {"spike", 2},     {"anomal", 2},    {"limit", 1},     {"remov", 1},
+};
+
+/* Of one word: the lower-case letters of CamelCase parts count as words of their own, so that
+ * RuntimeError and ncclSystemError are errors. */
+static int word_badness(fl_str w)
+{
+    int worst = 0;
+
+    for (size_t i = 0; i < sizeof(words) / sizeof(*words); i++) {
+        fl_str x = fl_str_c(words[i].word);
+        if (words[i].badness > worst && fl_str_starts(w, x))
+            worst = words[i].badness;
+    }
+    return worst;
+}
+
+int fl_badness(fl_str text)
+{
+    char w[24];
+    size_t n = 0;
+    int worst = 0;
+
+    text = fl_str_sub(text, 0, FL_SHAPE_IN);
+    for (size_t i = 0; i <= text.n && worst < 3; i++) {
+        char c = i < text.n ? text.p[i] : ' ';
+        bool starts = i && c >= 'A' && c <= 'Z' && text.p[i - 1] >= 'a' && text.p[i - 1] <= 'z';
+        if (!letter(c) || starts) {
+            int b = n >= 3 ? word_badness(fl_str_n(w, n)) : 0;
+            worst = b > worst ? b : worst;
+            n = 0;
+        }
+        if (letter(c) && n < sizeof(w))
+            w[n++] = lower(c);
+    }
+    return worst;
+}
