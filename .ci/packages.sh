@@ -133,6 +133,7 @@ NEEDS
 FL_BUILD_NEEDS='
 test can_compile gcc
 test can_compile libc6-dev
+cmd c++ g++
 cmd cmake cmake
 cmd ninja ninja-build
 cmd pkg-config pkg-config|pkgconf
@@ -144,4 +145,5 @@ lib libxxhash libxxhash-dev
 lib zlib zlib1g-dev
 lib libzstd libzstd-dev
 lib liblzma liblzma-dev
+lib sentencepiece libsentencepiece-dev
 '

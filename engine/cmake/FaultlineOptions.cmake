@@ -15,12 +15,15 @@ endif()
 set(CMAKE_C_STANDARD 11)
 set(CMAKE_C_EXTENSIONS OFF)
 set(CMAKE_C_STANDARD_REQUIRED ON)
+set(CMAKE_CXX_STANDARD 17) # embed/spm.cpp, the border to SentencePiece
+set(CMAKE_CXX_EXTENSIONS OFF)
+set(CMAKE_CXX_STANDARD_REQUIRED ON)
 set(CMAKE_POSITION_INDEPENDENT_CODE ON)
 set(CMAKE_EXPORT_COMPILE_COMMANDS ON)
 
 add_library(fl_flags INTERFACE)
-target_compile_options(fl_flags INTERFACE -Wall -Wextra -Wshadow -Wstrict-prototypes
-  -Wmissing-prototypes -Wpointer-arith -Wvla -Wformat=2)
+target_compile_options(fl_flags INTERFACE -Wall -Wextra -Wshadow -Wpointer-arith -Wvla
+  -Wformat=2 $<$<COMPILE_LANGUAGE:C>:-Wstrict-prototypes> $<$<COMPILE_LANGUAGE:C>:-Wmissing-prototypes>)
 target_compile_definitions(fl_flags INTERFACE _FILE_OFFSET_BITS=64 _DEFAULT_SOURCE)
 if(FL_WERROR)
   target_compile_options(fl_flags INTERFACE -Werror)

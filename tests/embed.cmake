@@ -1,0 +1,1 @@
+fl_unit(tokens ROOMS base embed EXTERNAL Threads::Threads)
