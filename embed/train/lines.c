@@ -1,17 +1,21 @@
 /*
  * embed_lines: this room on standard input and output, for the training scripts and for looking.
  *
- *   embed_lines count TOKENS          each line's number of pieces, TAB, the line
- *   embed_lines pieces TOKENS         each line's pieces as ids
- *   embed_lines seal FILE OUT         FILE with its seal, as OUT
- *   embed_lines hash FILE             the hash in a file's seal, 16 hex digits
+ *   embed_lines normal                    each line as it is embedded
+ *   embed_lines count TOKENS              each line's number of pieces, TAB, the line
+ *   embed_lines pieces TOKENS             each line's pieces as ids, without normalising it
+ *   embed_lines vectors TOKENS TABLE      each line's vector, as floats of this machine
+ *   embed_lines like TOKENS TABLE TEXT    each line's likeness to TEXT, TAB, the line
+ *   embed_lines seal FILE OUT             FILE with its seal, as OUT
+ *   embed_lines hash FILE                 the hash in a file's seal, 16 hex digits
  *
  * The scripts do not normalise or cut text themselves: what is trained is what is run. It refuses
  * to be more than that; a line is what stands between two newlines, and memory is one line's.
  */
 #define _POSIX_C_SOURCE 200809L
+#include "embed/embed.h"
+#include "embed/normal.h"
 #include "embed/seal.h"
-#include "embed/tokens.h"
 
 #include "base/file.h"
 
@@ -22,20 +26,37 @@
 
 #include "base/alloc.h"
 
-enum { IDS = 4096, FILE_MAX = 64 << 20 };
+enum { IDS = 4096, FILE_MAX = 64 << 20, LINE_MAX = 1 << 20 };
 
-static int put_count(const fl_tokenizer *t, fl_str line, fl_err *err)
+/* What a verb needs for its lines. */
+struct work {
+    fl_tokenizer *tokens;
+    struct fl_embedder embedder;
+    fl_buf normal;
+    float *vector, *other; /* of dim */
+};
+typedef int (*put_fn)(struct work *w, fl_str line, fl_err *err);
+
+static int put_normal(struct work *w, fl_str line, fl_err *err)
+{
+    fl_buf_clear(&w->normal);
+    fl_normal(line, &w->normal);
+    printf("%.*s\n", FL_FMT(fl_buf_str(&w->normal)));
+    return fl_buf_check(&w->normal, "a line", err);
+}
+
+static int put_count(struct work *w, fl_str line, fl_err *err)
 {
     (void)err;
-    printf("%zu\t%.*s\n", fl_tokenizer_count(t, line), FL_FMT(line));
+    printf("%zu\t%.*s\n", fl_tokenizer_count(w->tokens, line), FL_FMT(line));
     return 0;
 }
 
-static int put_pieces(const fl_tokenizer *t, fl_str line, fl_err *err)
+static int put_pieces(struct work *w, fl_str line, fl_err *err)
 {
     uint32_t ids[IDS];
     size_t n;
-    int rc = fl_tokenizer_pieces(t, line, ids, IDS, &n, err);
+    int rc = fl_tokenizer_pieces(w->tokens, line, ids, IDS, &n, err);
     if (rc)
         return rc;
     for (size_t i = 0; i < n; i++)
@@ -44,8 +65,27 @@ static int put_pieces(const fl_tokenizer *t, fl_str line, fl_err *err)
     return 0;
 }
 
-static int each_line(int (*put)(const fl_tokenizer *, fl_str, fl_err *), const fl_tokenizer *t,
-                     fl_err *err)
+static int put_vector(struct work *w, fl_str line, fl_err *err)
+{
+    int rc = w->embedder.embed(w->embedder.ctx, &line, 1, w->vector, err);
+    if (!rc)
+        fwrite(w->vector, sizeof(float), w->embedder.dim, stdout);
+    return rc;
+}
+
+static int put_like(struct work *w, fl_str line, fl_err *err)
+{
+    double dot = 0;
+    int rc = w->embedder.embed(w->embedder.ctx, &line, 1, w->vector, err);
+    if (rc)
+        return rc;
+    for (uint32_t d = 0; d < w->embedder.dim; d++)
+        dot += (double)w->vector[d] * w->other[d];
+    printf("%.3f\t%.*s\n", dot, FL_FMT(line));
+    return 0;
+}
+
+static int each_line(put_fn put, struct work *w, fl_err *err)
 {
     char *line = NULL;
     size_t cap = 0;
@@ -54,20 +94,37 @@ static int each_line(int (*put)(const fl_tokenizer *, fl_str, fl_err *), const f
     while (!rc && (n = getline(&line, &cap, stdin)) >= 0) {
         if (n && line[n - 1] == '\n')
             n--;
-        rc = put(t, fl_str_n(line, (size_t)n), err);
+        rc = put(w, fl_str_n(line, (size_t)n), err);
     }
     free(line);
     return rc;
 }
 
-static int with_tokens(const char *path, int (*put)(const fl_tokenizer *, fl_str, fl_err *),
-                       fl_err *err)
+/* Each of the paths and `text` may be NULL. */
+static int with(const char *tokens, const char *table, const char *text, put_fn put, fl_err *err)
 {
-    fl_tokenizer *t = NULL;
-    int rc = fl_tokenizer_open(path, &t, err);
+    struct work w = {0};
+    fl_str other = fl_str_c(text);
+    int rc = 0;
+    fl_buf_init(&w.normal, 2 * LINE_MAX);
+    if (tokens)
+        rc = fl_tokenizer_open(tokens, &w.tokens, err);
+    if (!rc && table)
+        rc = fl_static_open(table, w.tokens, &w.embedder, err);
+    if (!rc && table) {
+        w.vector = fl_calloc(w.embedder.dim, sizeof(float));
+        w.other = fl_calloc(w.embedder.dim, sizeof(float));
+        rc = w.vector && w.other ? 0 : fl_fail_nomem(err);
+    }
+    if (!rc && text)
+        rc = w.embedder.embed(w.embedder.ctx, &other, 1, w.other, err);
     if (!rc)
-        rc = each_line(put, t, err);
-    fl_tokenizer_free(t);
+        rc = each_line(put, &w, err);
+    fl_embedder_dispose(&w.embedder);
+    fl_tokenizer_free(w.tokens);
+    fl_buf_dispose(&w.normal);
+    fl_free(w.vector);
+    fl_free(w.other);
     return rc;
 }
 
@@ -107,16 +164,23 @@ int main(int argc, char **argv)
     const char *verb = argc > 1 ? argv[1] : "";
     fl_err err;
     int rc;
-    if (argc == 3 && !strcmp(verb, "count"))
-        rc = with_tokens(argv[2], put_count, &err);
+    if (argc == 2 && !strcmp(verb, "normal"))
+        rc = with(NULL, NULL, NULL, put_normal, &err);
+    else if (argc == 3 && !strcmp(verb, "count"))
+        rc = with(argv[2], NULL, NULL, put_count, &err);
     else if (argc == 3 && !strcmp(verb, "pieces"))
-        rc = with_tokens(argv[2], put_pieces, &err);
+        rc = with(argv[2], NULL, NULL, put_pieces, &err);
+    else if (argc == 4 && !strcmp(verb, "vectors"))
+        rc = with(argv[2], argv[3], NULL, put_vector, &err);
+    else if (argc == 5 && !strcmp(verb, "like"))
+        rc = with(argv[2], argv[3], argv[4], put_like, &err);
     else if (argc == 4 && !strcmp(verb, "seal"))
         rc = seal(argv[2], argv[3], &err);
     else if (argc == 3 && !strcmp(verb, "hash"))
         rc = hash(argv[2], &err);
     else
-        rc = fl_fail(&err, FL_EUSAGE, "usage: embed_lines count|pieces|seal|hash FILE [OUT]");
+        rc = fl_fail(&err, FL_EUSAGE,
+                     "usage: embed_lines normal|count|pieces|vectors|like|seal|hash FILE...");
     if (rc)
         fprintf(stderr, "embed_lines: %s\n", err.msg);
     return rc ? 2 : 0;

@@ -59,8 +59,8 @@ static void any_bytes(void **state)
         size_t n = (size_t)round % sizeof(text);
         for (size_t i = 0; i < n; i++) {
             seed = seed * 1664525u + 1013904223u;
-            text[i] = seed & 0x40000000u ? some[(seed >> 16) % (sizeof(some) - 1)]
-                                         : (char)(seed >> 20);
+            text[i] =
+                seed & 0x40000000u ? some[(seed >> 16) % (sizeof(some) - 1)] : (char)(seed >> 20);
         }
         fl_buf_clear(&out);
         fl_normal(fl_str_n(text, n), &out);
