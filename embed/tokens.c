@@ -13,9 +13,10 @@
  * Only where PART bytes hold no single blank is a word cut, between two UTF-8 characters, and then
  * one piece more may be counted.
  *
- * The number of pieces is not that of GPT-4 or of any model asked later. Digits go in pairs at most,
- * so lines full of times count a little more than with tokenizers that take three digits as one and
- * less than with those that take each alone: 2.3 bytes a piece over the logs of the test cases.
+ * The number of pieces is not that of GPT-4 or of any model asked later. Digits go in pairs at
+ * most, so lines full of times count a little more than with tokenizers that take three digits as
+ * one and less than with those that take each alone: 2.3 bytes a piece over the logs of the test
+ * cases.
  */
 #include "embed/tokens.h"
 

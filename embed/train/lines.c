@@ -6,6 +6,7 @@
  *   embed_lines pieces TOKENS             each line's pieces as ids, without normalising it
  *   embed_lines vectors TOKENS TABLE      each line's vector, as floats of this machine
  *   embed_lines like TOKENS TABLE TEXT    each line's likeness to TEXT, TAB, the line
+ *   embed_lines size TOKENS               how many pieces there are, once a line
  *   embed_lines seal FILE OUT             FILE with its seal, as OUT
  *   embed_lines hash FILE                 the hash in a file's seal, 16 hex digits
  *
@@ -62,6 +63,14 @@ static int put_pieces(struct work *w, fl_str line, fl_err *err)
     for (size_t i = 0; i < n; i++)
         printf(i ? " %" PRIu32 : "%" PRIu32, ids[i]);
     putchar('\n');
+    return 0;
+}
+
+static int put_size(struct work *w, fl_str line, fl_err *err)
+{
+    (void)line;
+    (void)err;
+    printf("%zu\n", fl_tokenizer_size(w->tokens));
     return 0;
 }
 
@@ -170,6 +179,8 @@ int main(int argc, char **argv)
         rc = with(argv[2], NULL, NULL, put_count, &err);
     else if (argc == 3 && !strcmp(verb, "pieces"))
         rc = with(argv[2], NULL, NULL, put_pieces, &err);
+    else if (argc == 3 && !strcmp(verb, "size"))
+        rc = with(argv[2], NULL, NULL, put_size, &err);
     else if (argc == 4 && !strcmp(verb, "vectors"))
         rc = with(argv[2], argv[3], NULL, put_vector, &err);
     else if (argc == 5 && !strcmp(verb, "like"))
@@ -180,7 +191,7 @@ int main(int argc, char **argv)
         rc = hash(argv[2], &err);
     else
         rc = fl_fail(&err, FL_EUSAGE,
-                     "usage: embed_lines normal|count|pieces|vectors|like|seal|hash FILE...");
+                     "usage: embed_lines normal|count|pieces|size|vectors|like|seal|hash FILE...");
     if (rc)
         fprintf(stderr, "embed_lines: %s\n", err.msg);
     return rc ? 2 : 0;
