@@ -16,7 +16,7 @@
  *
  * Plain C over blocks of 64 dimensions: gcc 12 and clang 14 make vector code of the loop at -O2
  * because its length is known. Code for one instruction set was not worth a second copy: the
- * tokenizer in front takes some twenty times as long.
+ * tokenizer in front takes three times as long.
  *
  * The file is read, not mapped, and not believed: its seal, version, sizes and the tokenizer it was
  * made for are checked before the first row is used.

@@ -5,7 +5,8 @@
  *   embed_lines count TOKENS              each line's number of pieces, TAB, the line
  *   embed_lines pieces TOKENS             each line's pieces as ids, without normalising it
  *   embed_lines vectors TOKENS TABLE      each line's vector, as floats of this machine
- *   embed_lines like TOKENS TABLE TEXT    each line's likeness to TEXT, TAB, the line
+ *   embed_lines golden TOKENS TABLE       the model's name; then each line, TAB, a hash of its
+ * vector embed_lines like TOKENS TABLE TEXT    each line's likeness to TEXT, TAB, the line
  *   embed_lines size TOKENS               how many pieces there are, once a line
  *   embed_lines seal FILE OUT             FILE with its seal, as OUT
  *   embed_lines hash FILE                 the hash in a file's seal, 16 hex digits
@@ -17,8 +18,10 @@
 #include "embed/embed.h"
 #include "embed/normal.h"
 #include "embed/seal.h"
+#include "embed/static.h"
 
 #include "base/file.h"
+#include "base/map.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -35,6 +38,7 @@ struct work {
     struct fl_embedder embedder;
     fl_buf normal;
     float *vector, *other; /* of dim */
+    size_t lines;
 };
 typedef int (*put_fn)(struct work *w, fl_str line, fl_err *err);
 
@@ -80,6 +84,25 @@ static int put_vector(struct work *w, fl_str line, fl_err *err)
     if (!rc)
         fwrite(w->vector, sizeof(float), w->embedder.dim, stdout);
     return rc;
+}
+
+/* The hash is of the vector's bits in little-endian order, as tests/unit/test_static.c has it. */
+static int put_golden(struct work *w, fl_str line, fl_err *err)
+{
+    unsigned char bytes[4 * FL_STATIC_DIM_MAX];
+    int rc = w->embedder.embed(w->embedder.ctx, &line, 1, w->vector, err);
+    if (rc)
+        return rc;
+    for (uint32_t d = 0; d < w->embedder.dim; d++) {
+        uint32_t u;
+        memcpy(&u, w->vector + d, 4);
+        for (int i = 0; i < 4; i++)
+            bytes[4 * d + (uint32_t)i] = (unsigned char)(u >> (8 * i));
+    }
+    if (!w->lines++)
+        printf("%s\n", w->embedder.name);
+    printf("%.*s\t%016" PRIx64 "\n", FL_FMT(line), fl_hash64(bytes, 4 * w->embedder.dim, 0));
+    return 0;
 }
 
 static int put_like(struct work *w, fl_str line, fl_err *err)
@@ -183,6 +206,8 @@ int main(int argc, char **argv)
         rc = with(argv[2], NULL, NULL, put_size, &err);
     else if (argc == 4 && !strcmp(verb, "vectors"))
         rc = with(argv[2], argv[3], NULL, put_vector, &err);
+    else if (argc == 4 && !strcmp(verb, "golden"))
+        rc = with(argv[2], argv[3], NULL, put_golden, &err);
     else if (argc == 5 && !strcmp(verb, "like"))
         rc = with(argv[2], argv[3], argv[4], put_like, &err);
     else if (argc == 4 && !strcmp(verb, "seal"))
@@ -190,8 +215,9 @@ int main(int argc, char **argv)
     else if (argc == 3 && !strcmp(verb, "hash"))
         rc = hash(argv[2], &err);
     else
-        rc = fl_fail(&err, FL_EUSAGE,
-                     "usage: embed_lines normal|count|pieces|size|vectors|like|seal|hash FILE...");
+        rc = fl_fail(
+            &err, FL_EUSAGE,
+            "usage: embed_lines normal|count|pieces|size|vectors|golden|like|seal|hash FILE...");
     if (rc)
         fprintf(stderr, "embed_lines: %s\n", err.msg);
     return rc ? 2 : 0;
