@@ -147,6 +147,23 @@ static void json_rule(const struct fl_rule_info *r)
     fputs("}", stdout);
 }
 
+static void json_filter(const struct fl_filter_info *f)
+{
+    fputs("{", stdout);
+    json_field("id", f->id, true);
+    json_field("action", f->action, false);
+    json_field("maturity", f->maturity, false);
+    json_field("why", f->why, false);
+    json_field("source", f->source, false);
+    json_field("file", f->file, false);
+    printf(",\"line\":%u,\"metric\":%s,\"ignore_case\":%s", f->line, f->metric ? "true" : "false",
+           f->icase ? "true" : "false");
+    json_list("patterns", f->patterns, f->npatterns);
+    json_list("takes", f->takes, f->ntakes);
+    json_list("misses", f->misses, f->nmisses);
+    fputs("}", stdout);
+}
+
 static void list_json(const struct fl_engine *e)
 {
     fputs("{\"schema\":\"faultline.rules/1\",\"rules_version\":", stdout);
@@ -156,6 +173,11 @@ static void list_json(const struct fl_engine *e)
         fputs(i ? ",\n" : "\n", stdout);
         json_rule(fl_engine_rule(e, i));
     }
+    fputs("\n],\"filters\":[", stdout);
+    for (size_t i = 0; i < fl_engine_filters(e); i++) {
+        fputs(i ? ",\n" : "\n", stdout);
+        json_filter(fl_engine_filter(e, i));
+    }
     fputs("\n]}\n", stdout);
 }
 
@@ -163,6 +185,11 @@ static void list_text(const struct fl_engine *e, bool verbose)
 {
     int id = 10, role = 4, maturity = 5;
 
+    for (size_t i = 0; i < fl_engine_filters(e); i++) {
+        int n = (int)strlen(fl_engine_filter(e, i)->id);
+
+        id = n > id ? n : id;
+    }
     for (size_t i = 0; i < fl_engine_rules(e); i++) {
         const struct fl_rule_info *r = fl_engine_rule(e, i);
 
@@ -177,6 +204,14 @@ static void list_text(const struct fl_engine *e, bool verbose)
                r->cause ? r->cause : "-");
         if (verbose)
             printf("  %s:%u", r->file, r->line);
+        fputc('\n', stdout);
+    }
+    for (size_t i = 0; i < fl_engine_filters(e); i++) {
+        const struct fl_filter_info *f = fl_engine_filter(e, i);
+
+        printf("%-*s  %-*s  %-*s  filter", id, f->id, role, f->action, maturity, f->maturity);
+        if (verbose)
+            printf("  %s:%u", f->file, f->line);
         fputc('\n', stdout);
     }
 }
@@ -238,6 +273,27 @@ static void show(const struct out *o, const struct fl_rule_info *r)
     show_list(o, "Must not match", r->misses, r->nmisses);
 }
 
+static void show_filter(const struct out *o, const struct fl_filter_info *f)
+{
+    struct out_line l = {.n = 0};
+
+    out_text(o, OUT_BOLD, f->id);
+    fputc('\n', o->f);
+    out_line_add(&l, "%s%s, %s%s", f->action, f->metric ? " (the job's numbers)" : "", f->maturity,
+                 f->icase ? ", letter case ignored" : "");
+    out_wrapped(o, "filter", l.p, 0);
+    if (f->why)
+        out_wrapped(o, "why", f->why, 0);
+    if (f->source)
+        out_wrapped(o, "source", f->source, 0);
+    l.n = 0;
+    out_line_add(&l, "%s:%u", f->file, f->line);
+    out_wrapped(o, "file", l.p, 0);
+    show_list(o, "Patterns", f->patterns, f->npatterns);
+    show_list(o, "Must take", f->takes, f->ntakes);
+    show_list(o, "Must not take", f->misses, f->nmisses);
+}
+
 static int no_rule(const struct fl_engine *e, const char *id)
 {
     const char *nearest = NULL;
@@ -245,6 +301,14 @@ static int no_rule(const struct fl_engine *e, const char *id)
 
     for (size_t i = 0; i < fl_engine_rules(e); i++) {
         const char *known = fl_engine_rule(e, i)->id;
+
+        if (cli_near(id, known, &d) && d < least) {
+            nearest = known;
+            least = d;
+        }
+    }
+    for (size_t i = 0; i < fl_engine_filters(e); i++) {
+        const char *known = fl_engine_filter(e, i)->id;
 
         if (cli_near(id, known, &d) && d < least) {
             nearest = known;
@@ -262,18 +326,25 @@ int cmd_rules_show(const struct cli_args *args)
     struct out o;
     int status = cli_session_open(&s, args);
     const struct fl_rule_info *r = NULL;
+    const struct fl_filter_info *f = NULL;
 
     if (status == CLI_OK) {
         r = fl_engine_rule_by_id(s.engine, args->rest[0]);
-        if (!r)
+        f = r ? NULL : fl_engine_filter_by_id(s.engine, args->rest[0]);
+        if (!r && !f)
             status = no_rule(s.engine, args->rest[0]);
     }
-    if (r && args->json) {
-        json_rule(r);
+    out_init(&o, stdout, s.color, args->width);
+    if (args->json && (r || f)) {
+        if (r)
+            json_rule(r);
+        else
+            json_filter(f);
         fputc('\n', stdout);
     } else if (r) {
-        out_init(&o, stdout, s.color, args->width);
         show(&o, r);
+    } else if (f) {
+        show_filter(&o, f);
     }
     cli_session_dispose(&s);
     return status;
@@ -305,7 +376,8 @@ int cmd_rules_test(const struct cli_args *args)
     fl_err err;
     int status = cli_session_open(&s, args);
 
-    if (status == CLI_OK && args->id && !fl_engine_rule_by_id(s.engine, args->id))
+    if (status == CLI_OK && args->id && !fl_engine_rule_by_id(s.engine, args->id) &&
+        !fl_engine_filter_by_id(s.engine, args->id))
         status = no_rule(s.engine, args->id);
     if (status == CLI_OK) {
         out_init(&o, stdout, s.color, args->width);
@@ -313,8 +385,11 @@ int cmd_rules_test(const struct cli_args *args)
                           &result, &err)) {
             status = cli_fail_err(&err);
         } else {
-            printf("%zu rules, %zu hits, %zu near-misses, %zu healthy logs: %zu failures\n",
-                   result.rules, result.hits, result.misses, result.quiet_logs, result.failures);
+            printf("%zu rules, %zu hits, %zu near-misses, ", result.rules, result.hits,
+                   result.misses);
+            if (result.filters)
+                printf("%zu filters, %zu of their lines, ", result.filters, result.filter_lines);
+            printf("%zu healthy logs: %zu failures\n", result.quiet_logs, result.failures);
             status = result.failures ? CLI_INPUT : CLI_OK;
         }
     }

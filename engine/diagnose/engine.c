@@ -16,6 +16,7 @@
 #include "base/text.h"
 #include "diagnose/signs.h"
 #include "read/prefix.h"
+#include "rules/filter.h"
 
 #ifndef FL_VERSION
 #define FL_VERSION "0.0.0"
@@ -126,6 +127,11 @@ static int build_matcher(fl_engine *e, const struct fl_engine_opts *opts, fl_err
     }
     if (e->rules->npatterns)
         memcpy(all, e->rules->patterns, e->rules->npatterns * sizeof(*all));
+    if (opts->cache_dir && !(mo.cache_dir = fl_arena_z(&e->arena, fl_str_c(opts->cache_dir)))) {
+        fl_free(all);
+        return fl_fail_nomem(err);
+    }
+    e->match = mo;
     memcpy(all + e->rules->npatterns, signs, nsigns * sizeof(*all));
     for (size_t i = 0; i < n; i++)
         e->pattern_ids[i] = all[i].id;
@@ -188,6 +194,44 @@ static int describe_rules(fl_engine *e, fl_err *err)
     return FL_OK;
 }
 
+static int describe_filters(fl_engine *e, fl_err *err)
+{
+    const struct fl_ruleset *rs = e->rules;
+
+    e->filter_infos = fl_arena_alloc(&e->arena, (rs->nfilters + 1) * sizeof(*e->filter_infos));
+    if (!e->filter_infos)
+        return fl_fail_nomem(err);
+    for (size_t i = 0; i < rs->nfilters; i++) {
+        const struct fl_filter *f = &rs->filters[i];
+        const struct fl_pattern *p = rs->filter_patterns + f->pattern;
+        struct fl_filter_info *o = &e->filter_infos[i];
+        const char **z = fl_arena_alloc(&e->arena, (f->npatterns + 1) * sizeof(*z));
+        if (!z)
+            return fl_fail_nomem(err);
+        for (uint32_t k = 0; k < f->npatterns; k++)
+            if (!(z[k] = fl_arena_z(&e->arena, p[k].regex)))
+                return fl_fail_nomem(err);
+        *o = (struct fl_filter_info){.id = f->id,
+                                     .action = fl_filter_word(f->action),
+                                     .maturity = fl_maturity_word(f->maturity),
+                                     .why = f->why,
+                                     .source = f->source,
+                                     .file = f->file,
+                                     .line = f->line,
+                                     .metric = f->metric,
+                                     .icase = f->npatterns && p->icase,
+                                     .patterns = z,
+                                     .npatterns = f->npatterns,
+                                     .takes = zlist(&e->arena, f->takes, f->ntakes),
+                                     .ntakes = f->ntakes,
+                                     .misses = zlist(&e->arena, f->misses, f->nmisses),
+                                     .nmisses = f->nmisses};
+        if (!o->takes || !o->misses)
+            return fl_fail_nomem(err);
+    }
+    return FL_OK;
+}
+
 int fl_engine_open(const struct fl_engine_opts *opts, fl_engine **out, fl_err *err)
 {
     fl_engine *e = fl_calloc(1, sizeof(*e));
@@ -203,6 +247,8 @@ int fl_engine_open(const struct fl_engine_opts *opts, fl_engine **out, fl_err *e
         r = build_matcher(e, opts, err);
     if (!r)
         r = describe_rules(e, err);
+    if (!r)
+        r = describe_filters(e, err);
     if (r) {
         fl_engine_free(e);
         return r;
@@ -252,6 +298,23 @@ const struct fl_rule_info *fl_engine_rule_by_id(const fl_engine *e, const char *
     const struct fl_rule *r = fl_ruleset_rule(e->rules, fl_str_c(id));
 
     return r ? &e->infos[r - e->rules->rules] : NULL;
+}
+
+size_t fl_engine_filters(const fl_engine *e)
+{
+    return e->rules->nfilters;
+}
+
+const struct fl_filter_info *fl_engine_filter(const fl_engine *e, size_t i)
+{
+    return &e->filter_infos[i];
+}
+
+const struct fl_filter_info *fl_engine_filter_by_id(const fl_engine *e, const char *id)
+{
+    int at = fl_filter_find(e->rules, fl_str_c(id));
+
+    return at < 0 ? NULL : &e->filter_infos[at];
 }
 
 bool fl_pattern_portable(const char *regex)

@@ -13,6 +13,8 @@ struct fl_engine {
     uint32_t *pattern_ids; /* of the matcher's patterns: a rule's index, or FL_SIGN_ID + sign */
     size_t npatterns;
     struct fl_rule_info *infos;
+    struct fl_filter_info *filter_infos;
+    struct fl_match_opts match; /* as the matcher was made with, for others of its kind */
     fl_arena arena;
     int64_t (*clock_ms)(void *ctx);
     void *clock_ctx;

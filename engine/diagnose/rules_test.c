@@ -24,6 +24,7 @@
 
 #include "base/alloc.h"
 #include "base/file.h"
+#include "rules/filter.h"
 
 struct tester {
     const fl_engine *e;
@@ -224,6 +225,39 @@ static int test_quiet(struct tester *t, const char *dir, fl_err *err)
     return r;
 }
 
+static int test_filters(struct tester *t, const struct fl_filter *only, fl_err *err)
+{
+    struct fl_filters_tally tally = {0};
+    fl_filters *f = NULL;
+    int r;
+
+    if (!t->e->rules->nfilters)
+        return FL_OK;
+    r = fl_filters_new(t->e->rules, &t->e->match, &f, err);
+    if (!r)
+        r = fl_filters_test(f, only, lint_line, t, &tally, err);
+    fl_filters_free(f);
+    t->out->filters = tally.filters;
+    t->out->filter_lines = tally.takes + tally.misses;
+    return r < 0 ? r : FL_OK;
+}
+
+static int test_all_rules(struct tester *t, const struct fl_rule *one, fl_err *err)
+{
+    fl_match_scratch *scratch = NULL;
+    int r = fl_match_scratch_new(t->e->matcher, &scratch, err);
+
+    for (size_t i = 0; !r && i < t->e->rules->nrules; i++) {
+        const struct fl_rule *rule = &t->e->rules->rules[i];
+        if (rule->maturity != FL_RETIRED && rule->maturity != FL_DRAFT && (!one || rule == one))
+            r = test_rule(t, rule, err);
+        if (!r && (!one || rule == one))
+            r = test_scan(t, rule, scratch, err);
+    }
+    fl_match_scratch_free(scratch);
+    return r;
+}
+
 int fl_rules_test(const fl_engine *e, const char *id, const char *quiet_dir,
                   void (*tell_fn)(void *ctx, const char *text), void *ctx,
                   struct fl_rules_result *out, fl_err *err)
@@ -231,11 +265,16 @@ int fl_rules_test(const fl_engine *e, const char *id, const char *quiet_dir,
     struct fl_rules_result result = {0};
     struct tester t = {.e = e, .tell = tell_fn, .ctx = ctx, .out = &result};
     const struct fl_rule *one = id ? fl_ruleset_rule(e->rules, fl_str_c(id)) : NULL;
-    fl_match_scratch *scratch = NULL;
-    int r = FL_OK, fd;
+    int r = FL_OK, fd, at = id && !one ? fl_filter_find(e->rules, fl_str_c(id)) : -1;
 
-    if (id && !one)
+    if (id && !one && at < 0)
         return fl_fail(err, FL_ENOTFOUND, "there is no rule '%s'; see diagnose rules list", id);
+    if (at >= 0) {
+        r = test_filters(&t, &e->rules->filters[at], err);
+        if (!r)
+            *out = result;
+        return r;
+    }
     snprintf(t.path, sizeof(t.path), "/tmp/faultline-rule-XXXXXX");
     fd = mkostemp(t.path, O_CLOEXEC);
     if (fd < 0)
@@ -246,17 +285,11 @@ int fl_rules_test(const fl_engine *e, const char *id, const char *quiet_dir,
         r = r > 0 ? FL_OK : r;
     }
     if (!r)
-        r = fl_match_scratch_new(e->matcher, &scratch, err);
-    for (size_t i = 0; !r && i < e->rules->nrules; i++) {
-        const struct fl_rule *rule = &e->rules->rules[i];
-        if (rule->maturity != FL_RETIRED && rule->maturity != FL_DRAFT && (!one || rule == one))
-            r = test_rule(&t, rule, err);
-        if (!r && (!one || rule == one))
-            r = test_scan(&t, rule, scratch, err);
-    }
+        r = test_all_rules(&t, one, err);
+    if (!r && !one)
+        r = test_filters(&t, NULL, err);
     if (!r && !one && quiet_dir)
         r = test_quiet(&t, quiet_dir, err);
-    fl_match_scratch_free(scratch);
     unlink(t.path);
     if (!r)
         *out = result;

@@ -249,16 +249,37 @@ size_t fl_engine_rules(const fl_engine *e);
 /* Borrowed from the engine; i < fl_engine_rules(). */
 const struct fl_rule_info *fl_engine_rule(const fl_engine *e, size_t i);
 const struct fl_rule_info *fl_engine_rule_by_id(const fl_engine *e, const char *id);
+/* A filter rule: which lines are routine (drop), which say what the job is (head), which must stay
+ * (keep), and which words take a line from the drop filters (guard). */
+struct fl_filter_info {
+    const char *id, *action, *maturity, *why, *source, *file;
+    unsigned line;
+    bool metric; /* of drop: the lines are the job's numbers */
+    bool icase;
+    const char *const *patterns;
+    size_t npatterns;
+    const char *const *takes; /* lines it must take */
+    size_t ntakes;
+    const char *const *misses;
+    size_t nmisses;
+};
+
+size_t fl_engine_filters(const fl_engine *e);
+/* Borrowed from the engine; i < fl_engine_filters(). In file order. */
+const struct fl_filter_info *fl_engine_filter(const fl_engine *e, size_t i);
+const struct fl_filter_info *fl_engine_filter_by_id(const fl_engine *e, const char *id);
 /* True when ripgrep's default engine takes the pattern. */
 bool fl_pattern_portable(const char *regex);
 
 struct fl_rules_result {
     size_t rules, hits, misses, quiet_logs, failures;
+    size_t filters, filter_lines; /* lines that filters must take, and near-misses */
 };
 /*
- * Tests all rules, or the one with `id`: each hit is taken by its own rule through the whole
- * pipeline, no near-miss is, the lint finds nothing, stable rules are silent on the healthy logs
- * in `quiet_dir` (NULL: not tried). `tell` gets each failure as "file:line: ...".
+ * Tests all rules and filters, or the one with `id`: each hit is taken by its own rule through the
+ * whole pipeline, no near-miss is, the lint finds nothing, stable rules are silent on the healthy
+ * logs in `quiet_dir` (NULL: not tried); each filter takes its lines and no near-miss, and no drop
+ * filter takes a line of a failure rule's hit. `tell` gets each failure as "file:line: ...".
  */
 int fl_rules_test(const fl_engine *e, const char *id, const char *quiet_dir,
                   void (*tell)(void *ctx, const char *text), void *ctx, struct fl_rules_result *out,

@@ -44,7 +44,7 @@ static int take_file(struct fl_loader *l, const char *path, rows_fn rows, fl_err
     return r;
 }
 
-static int take_tree(struct fl_loader *l, const char *dir, int depth, fl_err *err)
+static int take_tree(struct fl_loader *l, const char *dir, int depth, rows_fn rows, fl_err *err)
 {
     const char **names;
     size_t n;
@@ -60,9 +60,9 @@ static int take_tree(struct fl_loader *l, const char *dir, int depth, fl_err *er
             if (depth >= MAX_DEPTH)
                 r = fl_fail(err, FL_ERULE, "%s: folders are nested too deeply", path);
             else
-                r = take_tree(l, path, depth + 1, err);
+                r = take_tree(l, path, depth + 1, rows, err);
         } else if (fl_str_ends(fl_str_c(names[i]), FL_S(".yaml"))) {
-            r = take_file(l, path, fl_rule_rows, err);
+            r = take_file(l, path, rows, err);
         }
     }
     return r;
@@ -77,7 +77,7 @@ static int take_if_there(struct fl_loader *l, const char *dir, const char *name,
         return fl_fail_nomem(err);
     if (!fl_file_exists(path))
         return FL_OK;
-    return rows ? take_file(l, path, rows, err) : take_tree(l, path, 0, err);
+    return fl_file_is_dir(path) ? take_tree(l, path, 0, rows, err) : take_file(l, path, rows, err);
 }
 
 static int loader_init(struct fl_loader *l, fl_err *err)
@@ -88,6 +88,7 @@ static int loader_init(struct fl_loader *l, fl_err *err)
         return fl_fail_nomem(err);
     fl_arena_init(&l->rs->arena);
     fl_map_init(&l->rule_ids);
+    fl_map_init(&l->filter_ids);
     fl_buf_init(&l->hashes, MAX_FILE);
     return FL_OK;
 }
@@ -100,11 +101,14 @@ static void loader_dispose(struct fl_loader *l)
             fl_regex_free(l->rules[i].rule.nots[k]);
         fl_regex_free(l->rules[i].rule.inside);
     }
+    fl_filter_rows_dispose(l);
     fl_free(l->causes);
     fl_free(l->groups);
     fl_free(l->rules);
     fl_free(l->policy);
+    fl_free(l->filters);
     fl_map_dispose(&l->rule_ids);
+    fl_map_dispose(&l->filter_ids);
     fl_buf_dispose(&l->hashes);
     fl_ruleset_free(l->rs);
 }
@@ -113,6 +117,8 @@ static int finish(struct fl_loader *l, fl_err *err)
 {
     int r = fl_rules_finish(l, err);
 
+    if (r == FL_OK)
+        r = fl_filters_finish(l, err);
     if (r == FL_OK)
         r = fl_policy_finish(l, err);
     if (r == FL_OK)
@@ -137,7 +143,9 @@ static int load_all(struct fl_loader *l, const char *const *dirs, size_t n, fl_e
         r = fl_taxonomy_finish(l, err);
     for (size_t i = 0; i < n && r == FL_OK; i++) {
         l->folder = (unsigned)i;
-        r = take_if_there(l, dirs[i], "failures", NULL, err);
+        r = take_if_there(l, dirs[i], "failures", fl_rule_rows, err);
+        if (r == FL_OK)
+            r = take_if_there(l, dirs[i], "filters", fl_filter_rows, err);
         if (r == FL_OK)
             r = take_if_there(l, dirs[i], "policy.yaml", fl_policy_rows, err);
     }
@@ -163,8 +171,8 @@ int fl_ruleset_load(const char *const *dirs, size_t n, struct fl_ruleset **out, 
     return r;
 }
 
-int fl_ruleset_parse(fl_str taxonomy, fl_str policy, fl_str rules, struct fl_ruleset **out,
-                     fl_err *err)
+static int parse_all(fl_str taxonomy, fl_str policy, fl_str rules, fl_str filters,
+                     struct fl_ruleset **out, fl_err *err)
 {
     struct fl_loader l;
     int r = loader_init(&l, err);
@@ -174,6 +182,7 @@ int fl_ruleset_parse(fl_str taxonomy, fl_str policy, fl_str rules, struct fl_rul
     if ((r = take_text(&l, taxonomy, "taxonomy.yaml", fl_taxonomy_rows, err)) == FL_OK &&
         (r = fl_taxonomy_finish(&l, err)) == FL_OK &&
         (r = take_text(&l, rules, "rules.yaml", fl_rule_rows, err)) == FL_OK &&
+        (r = take_text(&l, filters, "filters.yaml", fl_filter_rows, err)) == FL_OK &&
         (r = take_text(&l, policy, "policy.yaml", fl_policy_rows, err)) == FL_OK)
         r = finish(&l, err);
     if (r == FL_OK) {
@@ -182,6 +191,18 @@ int fl_ruleset_parse(fl_str taxonomy, fl_str policy, fl_str rules, struct fl_rul
     }
     loader_dispose(&l);
     return r;
+}
+
+int fl_ruleset_parse(fl_str taxonomy, fl_str policy, fl_str rules, struct fl_ruleset **out,
+                     fl_err *err)
+{
+    return parse_all(taxonomy, policy, rules, FL_S(""), out, err);
+}
+
+int fl_ruleset_parse_filters(fl_str taxonomy, fl_str rules, fl_str filters, struct fl_ruleset **out,
+                             fl_err *err)
+{
+    return parse_all(taxonomy, FL_S(""), rules, filters, out, err);
 }
 
 void fl_ruleset_free(struct fl_ruleset *rs)
@@ -193,6 +214,9 @@ void fl_ruleset_free(struct fl_ruleset *rs)
             fl_regex_free(rs->rules[i].nots[k]);
         fl_regex_free(rs->rules[i].inside);
     }
+    for (size_t i = 0; i < rs->nfilters; i++)
+        for (size_t k = 0; k < rs->filters[i].nnots; k++)
+            fl_regex_free(rs->filters[i].nots[k]);
     fl_arena_dispose(&rs->arena);
     fl_free(rs);
 }

@@ -9,6 +9,7 @@
 #include "base/buf.h"
 #include "base/map.h"
 #include "base/yaml.h"
+#include "rules/filter.h"
 #include "rules/rules.h"
 
 struct fl_rule_row {
@@ -18,6 +19,16 @@ struct fl_rule_row {
     size_t nmatch;
     bool icase, anchored;
     unsigned folder; /* which of the folders it stands in */
+};
+
+struct fl_filter_row {
+    struct fl_filter filter;
+    fl_str *match;
+    unsigned *match_lines;
+    size_t nmatch;
+    bool icase;
+    const fl_yaml *despite;
+    unsigned folder;
 };
 
 struct fl_cause_row {
@@ -43,18 +54,29 @@ struct fl_loader {
     fl_map rule_ids; /* id to index in rules */
     struct fl_policy_raw *policy;
     size_t npolicy, policy_cap;
-    fl_buf hashes; /* one a file */
+    struct fl_filter_row *filters;
+    size_t nfilters, filters_cap;
+    fl_map filter_ids; /* id to index in filters */
+    fl_buf hashes;     /* one a file */
 };
 
 /* Each takes one file's tree. */
 int fl_taxonomy_rows(struct fl_loader *l, const fl_yaml *root, fl_err *err);
 int fl_rule_rows(struct fl_loader *l, const fl_yaml *root, fl_err *err);
 int fl_policy_rows(struct fl_loader *l, const fl_yaml *root, fl_err *err);
+int fl_filter_rows(struct fl_loader *l, const fl_yaml *root, fl_err *err);
+
+/* What compiled filters are made of, for their tests. */
+const struct fl_ruleset *fl_filters_rules(const fl_filters *f);
+const fl_matcher *fl_filters_matcher(const fl_filters *f);
 
 /* Lay out in the rule set, in this order. */
 int fl_taxonomy_finish(struct fl_loader *l, fl_err *err);
 int fl_rules_finish(struct fl_loader *l, fl_err *err);
 int fl_policy_finish(struct fl_loader *l, fl_err *err);
+int fl_filters_finish(struct fl_loader *l, fl_err *err);
+/* For a loader that failed: the rows' own expressions. */
+void fl_filter_rows_dispose(struct fl_loader *l);
 
 /* A list of causes as people write it: an id, "area.*", the name of a group, or a list of them.
  * Sorted, each once, in the arena; `but` (an index, or -1) is left out. NULL node: *out untouched.
@@ -76,5 +98,15 @@ int fl_role_of(const fl_yaml *n, enum fl_role *out, fl_err *err);
 int fl_maturity_of(const fl_yaml *n, enum fl_maturity *out, fl_err *err);
 int fl_phase_of(const fl_yaml *n, enum fl_phase_when *out, fl_err *err);
 int fl_text_of(const fl_yaml *n, const char **out, fl_err *err);
+/* A list of texts with their lines; a single text is a list of one. A NULL node leaves all
+ * untouched.
+ */
+int fl_texts_of(struct fl_loader *l, const fl_yaml *n, fl_str **out, unsigned **lines,
+                size_t *count, fl_err *err);
+/* The same, each compiled as an expression. *n counts what is compiled, on failure too. */
+int fl_regexes_of(struct fl_loader *l, const fl_yaml *node, bool icase, fl_str **text,
+                  fl_regex ***out, size_t *n, fl_err *err);
+/* The id of a rule or filter: lower-case words joined by '-'. */
+bool fl_id_is_good(fl_str s);
 
 #endif

@@ -15,80 +15,6 @@
 
 #include "base/alloc.h"
 
-static bool good_id(fl_str s)
-{
-    for (size_t i = 0; i < s.n; i++) {
-        char c = s.p[i];
-        bool dash = c == '-' && i && i + 1 < s.n && s.p[i - 1] != '-';
-        if (!((c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') || dash))
-            return false;
-    }
-    return s.n && s.n < 100;
-}
-
-/* A list of texts with their lines; a single text is a list of one. */
-static int texts(struct fl_loader *l, const fl_yaml *n, fl_str **out, unsigned **lines,
-                 size_t *count, fl_err *err)
-{
-    fl_str *v;
-    unsigned *at;
-    size_t i = 0;
-
-    if (!n)
-        return FL_OK;
-    if (n->kind == FL_YAML_MAP)
-        return fl_yaml_fail(n, FL_ERULE, err,
-                            "'%.*s' must be a list of texts; quote what holds "
-                            "': '",
-                            FL_FMT(n->key));
-    v = fl_arena_alloc(&l->rs->arena, (n->n + 1) * sizeof(*v));
-    at = fl_arena_alloc(&l->rs->arena, (n->n + 1) * sizeof(*at));
-    if (!v || !at)
-        return fl_fail_nomem(err);
-    if (n->kind == FL_YAML_SCALAR) {
-        v[i] = n->text;
-        at[i++] = n->line;
-    }
-    for (const fl_yaml *c = n->first; c; c = c->next) {
-        if (c->kind != FL_YAML_SCALAR)
-            return fl_yaml_fail(c, FL_ERULE, err, "'%.*s' must hold texts; quote what holds ': '",
-                                FL_FMT(n->key));
-        v[i] = c->text;
-        at[i++] = c->line;
-    }
-    for (size_t k = 0; k < i; k++)
-        if (v[k].n == 0)
-            return fl_fail(err, FL_ERULE, "%s:%u: an empty text in '%.*s'; remove it", n->file,
-                           at[k], FL_FMT(n->key));
-    *out = v;
-    *lines = at;
-    *count = i;
-    return FL_OK;
-}
-
-static int compile_nots(struct fl_loader *l, const fl_yaml *n, struct fl_rule_row *row, fl_err *err)
-{
-    struct fl_rule *rule = &row->rule;
-    unsigned *lines = NULL;
-    int r = texts(l, n, &rule->not_text, &lines, &rule->nnots, err);
-    size_t count = rule->nnots;
-
-    rule->nnots = 0; /* counts what is compiled, for freeing */
-    if (r || count == 0)
-        return r;
-    rule->nots = fl_arena_alloc(&l->rs->arena, count * sizeof(*rule->nots));
-    if (!rule->nots)
-        return fl_fail_nomem(err);
-    for (size_t i = 0; i < count && r == FL_OK; i++) {
-        char where[300];
-        snprintf(where, sizeof(where), "%.250s:%u", n->file, lines[i]);
-        r = fl_regex_new(rule->not_text[i], row->icase, where, &rule->nots[i], err);
-        if (r == FL_OK)
-            rule->nnots++;
-    }
-    return r;
-}
-
 static int compile_inside(const fl_yaml *n, struct fl_rule *rule, fl_err *err)
 {
     char where[300];
@@ -145,9 +71,9 @@ static int body(struct fl_loader *l, const fl_yaml *n, struct fl_rule_row *row, 
     if ((r = words(n, rule, err)) ||
         (r = fl_yaml_bool(fl_yaml_get(n, "icase"), &row->icase, err)) ||
         (r = fl_yaml_bool(fl_yaml_get(n, "anchored"), &row->anchored, err)) ||
-        (r = texts(l, match, &row->match, &row->match_lines, &row->nmatch, err)) ||
-        (r = texts(l, fl_yaml_get(n, "hits"), &hits, &hit_lines, &rule->nhits, err)) ||
-        (r = texts(l, fl_yaml_get(n, "misses"), &misses, &miss_lines, &rule->nmisses, err)))
+        (r = fl_texts_of(l, match, &row->match, &row->match_lines, &row->nmatch, err)) ||
+        (r = fl_texts_of(l, fl_yaml_get(n, "hits"), &hits, &hit_lines, &rule->nhits, err)) ||
+        (r = fl_texts_of(l, fl_yaml_get(n, "misses"), &misses, &miss_lines, &rule->nmisses, err)))
         return r;
     if (row->nmatch == 0)
         return fl_yaml_fail(match, FL_ERULE, err, "'match' has no pattern; add one");
@@ -157,7 +83,8 @@ static int body(struct fl_loader *l, const fl_yaml *n, struct fl_rule_row *row, 
     rule->miss_lines = miss_lines;
     if ((r = compile_inside(fl_yaml_get(n, "inside"), rule, err)))
         return r;
-    return compile_nots(l, fl_yaml_get(n, "not"), row, err);
+    return fl_regexes_of(l, fl_yaml_get(n, "not"), row->icase, &rule->not_text, &rule->nots,
+                         &rule->nnots, err);
 }
 
 static void drop_regexes(struct fl_rule *rule)
@@ -202,7 +129,7 @@ static int one_rule(struct fl_loader *l, const fl_yaml *n, fl_err *err)
         (r = fl_text_of(id, &row.rule.id, err)) || (r = fl_needed(n, "maturity", &maturity, err)) ||
         (r = fl_maturity_of(maturity, &row.rule.maturity, err)))
         return r;
-    if (!good_id(id->text))
+    if (!fl_id_is_good(id->text))
         return fl_yaml_fail(id, FL_ERULE, err,
                             "rule id '%s' must be lower-case words joined by '-'", row.rule.id);
     if (fl_map_get(&l->rule_ids, id->text, &at))

@@ -82,6 +82,8 @@ struct fl_policy_row {
     const char *action, *advice;
 };
 
+struct fl_filter;
+
 struct fl_ruleset {
     fl_arena arena;
     struct fl_cause *causes;
@@ -94,20 +96,28 @@ struct fl_ruleset {
     size_t npatterns;
     struct fl_policy_row *policy; /* later folders' rows first */
     size_t npolicy;
+    struct fl_filter *filters; /* in file order: see rules/filter.h */
+    size_t nfilters;
+    struct fl_pattern *filter_patterns; /* id = index of the filter */
+    size_t nfilter_patterns;
     char version[33];       /* hash of all files' bytes */
     uint16_t unknown, none; /* indices of these causes */
 };
 
 /*
- * Loads DIR/taxonomy.yaml, DIR/policy.yaml and every .yaml below DIR/failures (when it is there),
- * for each folder in turn. Later folders add causes and rules; they may name a rule of an earlier
- * folder only to retire it (id and `maturity: retired`). FL_ERULE carries file and line; FL_EINPUT:
- * a folder or file that cannot be read. Patterns are not compiled here: see fl_matcher_new().
+ * Loads DIR/taxonomy.yaml, DIR/policy.yaml and every .yaml below DIR/failures and DIR/filters (when
+ * they are there), for each folder in turn. Later folders add causes, rules and filters; they may
+ * name a rule or filter of an earlier folder only to retire it (id and `maturity: retired`).
+ * FL_ERULE carries file and line; FL_EINPUT: a folder or file that cannot be read. Patterns are not
+ * compiled here: see fl_matcher_new().
  */
 int fl_ruleset_load(const char *const *dirs, size_t n, struct fl_ruleset **out, fl_err *err);
 /* The same from one text each, for tests; any may be empty. */
 int fl_ruleset_parse(fl_str taxonomy, fl_str policy, fl_str rules, struct fl_ruleset **out,
                      fl_err *err);
+/* With filters as well. */
+int fl_ruleset_parse_filters(fl_str taxonomy, fl_str rules, fl_str filters, struct fl_ruleset **out,
+                             fl_err *err);
 void fl_ruleset_free(struct fl_ruleset *rs);
 
 int fl_ruleset_cause(const struct fl_ruleset *rs, fl_str id); /* index or -1 */

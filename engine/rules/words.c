@@ -6,6 +6,7 @@
 #include "rules/parts.h"
 
 #include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 
 #include "base/alloc.h"
@@ -124,6 +125,79 @@ int fl_text_of(const fl_yaml *n, const char **out, fl_err *err)
                             FL_FMT(n->key));
     *out = s.p;
     return FL_OK;
+}
+
+bool fl_id_is_good(fl_str s)
+{
+    for (size_t i = 0; i < s.n; i++) {
+        char c = s.p[i];
+        bool dash = c == '-' && i && i + 1 < s.n && s.p[i - 1] != '-';
+        if (!((c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') || dash))
+            return false;
+    }
+    return s.n && s.n < 100;
+}
+
+int fl_texts_of(struct fl_loader *l, const fl_yaml *n, fl_str **out, unsigned **lines,
+                size_t *count, fl_err *err)
+{
+    fl_str *v;
+    unsigned *at;
+    size_t i = 0;
+
+    if (!n)
+        return FL_OK;
+    if (n->kind == FL_YAML_MAP)
+        return fl_yaml_fail(n, FL_ERULE, err,
+                            "'%.*s' must be a list of texts; quote what holds "
+                            "': '",
+                            FL_FMT(n->key));
+    v = fl_arena_alloc(&l->rs->arena, (n->n + 1) * sizeof(*v));
+    at = fl_arena_alloc(&l->rs->arena, (n->n + 1) * sizeof(*at));
+    if (!v || !at)
+        return fl_fail_nomem(err);
+    if (n->kind == FL_YAML_SCALAR) {
+        v[i] = n->text;
+        at[i++] = n->line;
+    }
+    for (const fl_yaml *c = n->first; c; c = c->next) {
+        if (c->kind != FL_YAML_SCALAR)
+            return fl_yaml_fail(c, FL_ERULE, err, "'%.*s' must hold texts; quote what holds ': '",
+                                FL_FMT(n->key));
+        v[i] = c->text;
+        at[i++] = c->line;
+    }
+    for (size_t k = 0; k < i; k++)
+        if (v[k].n == 0)
+            return fl_fail(err, FL_ERULE, "%s:%u: an empty text in '%.*s'; remove it", n->file,
+                           at[k], FL_FMT(n->key));
+    *out = v;
+    *lines = at;
+    *count = i;
+    return FL_OK;
+}
+
+int fl_regexes_of(struct fl_loader *l, const fl_yaml *node, bool icase, fl_str **text,
+                  fl_regex ***out, size_t *n, fl_err *err)
+{
+    unsigned *lines = NULL;
+    size_t count = 0;
+    int r = fl_texts_of(l, node, text, &lines, &count, err);
+
+    *n = 0;
+    if (r || count == 0)
+        return r;
+    *out = fl_arena_alloc(&l->rs->arena, count * sizeof(**out));
+    if (!*out)
+        return fl_fail_nomem(err);
+    for (size_t i = 0; i < count && r == FL_OK; i++) {
+        char where[300];
+        snprintf(where, sizeof(where), "%.250s:%u", node->file, lines[i]);
+        r = fl_regex_new((*text)[i], icase, where, &(*out)[i], err);
+        if (r == FL_OK)
+            ++*n;
+    }
+    return r;
 }
 
 int fl_whole_number(const fl_yaml *n, int low, int high, int *out, fl_err *err)

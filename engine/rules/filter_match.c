@@ -1,0 +1,163 @@
+/*
+ * The verdict on lines: all filters at once.
+ *
+ * The scan names candidates, PCRE2 confirms them, as for failure rules; the filters have a matcher
+ * of their own, because they are asked about the few lines of a digest and the rules about all
+ * lines of a log. Putting both into one matcher was not done: each metric line would then be a
+ * candidate several times over in a pass that reads gigabytes.
+ *
+ * A line is judged in two passes over its candidates. The first sees keeps, heads and guards, which
+ * are few; drop filters are tried only when no keep and no head has the line, and then in file
+ * order until one takes it.
+ */
+#include "rules/filter.h"
+
+#include <stdlib.h>
+
+#include "rules/parts.h"
+#include "base/alloc.h"
+
+struct fl_filters {
+    const struct fl_ruleset *rs;
+    fl_matcher *matcher;
+};
+
+int fl_filters_new(const struct fl_ruleset *rs, const struct fl_match_opts *opts, fl_filters **out,
+                   fl_err *err)
+{
+    fl_filters *f = fl_calloc(1, sizeof(*f));
+    int r;
+
+    if (!f)
+        return fl_fail_nomem(err);
+    f->rs = rs;
+    r = fl_matcher_new(rs->filter_patterns, rs->nfilter_patterns, opts, &f->matcher, err);
+    if (r) {
+        fl_filters_free(f);
+        return r;
+    }
+    *out = f;
+    return FL_OK;
+}
+
+void fl_filters_free(fl_filters *f)
+{
+    if (!f)
+        return;
+    fl_matcher_free(f->matcher);
+    fl_free(f);
+}
+
+int fl_filters_scratch_new(const fl_filters *f, fl_match_scratch **out, fl_err *err)
+{
+    return fl_match_scratch_new(f->matcher, out, err);
+}
+
+const char *fl_filters_cache_note(const fl_filters *f)
+{
+    return fl_matcher_cache_note(f->matcher);
+}
+
+const struct fl_ruleset *fl_filters_rules(const fl_filters *f)
+{
+    return f->rs;
+}
+
+const fl_matcher *fl_filters_matcher(const fl_filters *f)
+{
+    return f->matcher;
+}
+
+/* One line in work. */
+struct line {
+    const fl_filters *f;
+    fl_match_scratch *s;
+    fl_str text;
+    const struct fl_candidate *c;
+    size_t n;
+};
+
+static bool takes(const struct line *l, const struct fl_candidate *c, const struct fl_filter *f)
+{
+    if (!fl_match_confirm(l->f->matcher, l->s, c->pattern, l->text, 0, NULL))
+        return false;
+    for (size_t i = 0; i < f->nnots; i++)
+        if (fl_regex_match(f->nots[i], l->s, l->text, NULL))
+            return false;
+    return true;
+}
+
+static bool in_use(const struct fl_filter *f)
+{
+    return f->maturity == FL_STABLE || f->maturity == FL_TEST;
+}
+
+static uint16_t judge(const struct line *l)
+{
+    const struct fl_ruleset *rs = l->f->rs;
+    uint64_t guards = 0, limited = fl_match_limited(l->s);
+    uint32_t head = UINT32_MAX;
+
+    for (size_t i = 0; i < l->n; i++) {
+        uint32_t id = rs->filter_patterns[l->c[i].pattern].id;
+        const struct fl_filter *f = &rs->filters[id];
+        bool known = f->action == FL_FILTER_GUARD ? guards >> f->guard & 1
+                                                  : f->action == FL_FILTER_HEAD && head <= id;
+        if (f->action == FL_FILTER_DROP || known || !in_use(f) || !takes(l, &l->c[i], f))
+            continue;
+        if (f->action == FL_FILTER_KEEP)
+            return (uint16_t)(id + 1);
+        if (f->action == FL_FILTER_HEAD)
+            head = id;
+        else
+            guards |= UINT64_C(1) << f->guard;
+    }
+    if (head != UINT32_MAX)
+        return (uint16_t)(head + 1);
+    for (size_t i = 0; i < l->n; i++) {
+        uint32_t id = rs->filter_patterns[l->c[i].pattern].id;
+        const struct fl_filter *f = &rs->filters[id];
+        if (f->action == FL_FILTER_DROP && !(guards & ~f->despite) && in_use(f) &&
+            takes(l, &l->c[i], f))
+            return fl_match_limited(l->s) == limited ? (uint16_t)(id + 1) : 0;
+    }
+    return 0;
+}
+
+static size_t count_lines(const char *p, const char *end)
+{
+    size_t n = 0;
+
+    for (; p < end && (p = memchr(p, '\n', (size_t)(end - p))); p++)
+        n++;
+    return n;
+}
+
+int fl_filters_block(const fl_filters *f, fl_match_scratch *s, fl_str lines, uint16_t *verdict,
+                     size_t nlines, fl_err *err)
+{
+    const struct fl_candidate *c = NULL;
+    size_t n = 0, at = 0, line = 0;
+    int r;
+
+    memset(verdict, 0, nlines * sizeof(*verdict));
+    if (count_lines(lines.p, lines.p + lines.n) != nlines)
+        return fl_fail(err, FL_EBUG, "%zu verdicts are asked for, but there are %zu lines", nlines,
+                       count_lines(lines.p, lines.p + lines.n));
+    r = fl_match_block(f->matcher, s, lines, &c, &n, err);
+    for (size_t i = 0, k; r == FL_OK && i < n; i = k) {
+        struct line l = {f, s, fl_str_n(lines.p + c[i].at, c[i].len), c + i, 0};
+        for (k = i; k < n && c[k].at == c[i].at; k++)
+            ;
+        l.n = k - i;
+        line += count_lines(lines.p + at, lines.p + c[i].at);
+        at = c[i].at;
+        if (l.n <= FL_FILTER_TRIES && l.text.n <= FL_FILTER_LINE_MAX)
+            verdict[line] = judge(&l);
+        if (fl_match_out_of_memory(s))
+            r = fl_fail_nomem(err);
+    }
+    if (r)
+        memset(verdict, 0, nlines * sizeof(*verdict));
+    return r;
+}
