@@ -4,6 +4,8 @@ if(FL_GATES)
   find_package(Python3 REQUIRED COMPONENTS Interpreter)
   find_program(FL_CXX NAMES c++ g++ clang++ REQUIRED)
   add_test(NAME gate.style COMMAND ${Python3_EXECUTABLE} ${CMAKE_CURRENT_SOURCE_DIR}/style.py)
+  add_test(NAME gate.corpus COMMAND ${Python3_EXECUTABLE}
+    ${CMAKE_CURRENT_SOURCE_DIR}/corpus_sources.py)
   add_test(NAME gate.headers COMMAND sh ${CMAKE_CURRENT_SOURCE_DIR}/headers/run.sh
     ${CMAKE_SOURCE_DIR} ${CMAKE_BINARY_DIR} ${CMAKE_C_COMPILER} ${FL_CXX})
   if(TARGET diagnose)
