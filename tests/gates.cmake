@@ -16,6 +16,8 @@ if(FL_GATES)
     add_test(NAME gate.sample COMMAND ${Python3_EXECUTABLE} ${CMAKE_SOURCE_DIR}/samples/make.py
       --compare)
   endif()
+  add_test(NAME gate.healthy COMMAND ${Python3_EXECUTABLE}
+    ${CMAKE_SOURCE_DIR}/corpus/healthy/make.py --compare)
   if(EXISTS ${CMAKE_SOURCE_DIR}/engine/install.cmake)
     add_test(NAME gate.install COMMAND sh ${CMAKE_CURRENT_SOURCE_DIR}/install/run.sh
       ${CMAKE_SOURCE_DIR} ${CMAKE_BINARY_DIR} ${CMAKE_C_COMPILER})
