@@ -5,7 +5,7 @@ set(FL_FUZZ_SECONDS 60 CACHE STRING "Seconds of libFuzzer over all targets toget
 set(fuzz_rooms_prefix base read)
 set(fuzz_rooms_reader base read)
 set(fuzz_rooms_rules base match rules)
-set(fuzz_rooms_traceback base read match compress rules diagnose)
+set(fuzz_rooms_traceback base read match compress rules embed diagnose)
 
 set(fuzz_targets)
 foreach(name prefix reader rules traceback)

@@ -54,6 +54,7 @@ static int one(const struct cli_session *s, const struct cli_args *args, const c
     opts.npaths = n;
     opts.since_us = args->since_us;
     opts.until_us = args->until_us;
+    opts.threads = args->threads;
     opts.progress = on_progress;
     opts.progress_ctx = &progress;
     status = fl_diagnose(s->engine, &opts, &d, &err);

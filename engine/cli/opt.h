@@ -25,6 +25,8 @@ struct cli_args {
     size_t nrule_dirs;
     int64_t since_us, until_us; /* INT64_MIN, INT64_MAX: no bound */
     uint32_t width;             /* 0: from the terminal */
+    uint32_t threads;           /* 0: one a core */
+    uint32_t budget;            /* tokens; 0: the default */
     const char **rest;          /* the arguments that are no options */
     size_t nrest;
 };

@@ -16,6 +16,12 @@
     {                                                                                              \
         0, name, list, CLI_OPT_WORD, AT(field), list, 0, 0, text                                   \
     }
+#define THREADS                                                                                    \
+    {                                                                                              \
+        0, "threads", "N", CLI_OPT_NUM, AT(threads), NULL, 1, 16,                                  \
+            "read and search with so many threads, 1 to 16 (else one a core, at most 8); the "     \
+            "answer is the same"                                                                   \
+    }
 #define END                                                                                        \
     {                                                                                              \
         0, NULL, NULL, CLI_OPT_FLAG, 0, NULL, 0, 0, NULL                                           \
@@ -53,7 +59,19 @@ static const struct cli_opt diagnose_opts[] = {
     VALUE(0, "since", "TIME", CLI_OPT_TIME, since_us,
           "leave out lines older than this, as the log prints its time: 2026-03-01T02:03:04"),
     VALUE(0, "until", "TIME", CLI_OPT_TIME, until_us, "leave out lines later than this"),
+    THREADS,
     FLAG('V', "version", version, "print the program's version"),
+    END,
+};
+
+static const struct cli_opt compress_opts[] = {
+    {0, "budget", "TOKENS", CLI_OPT_NUM, AT(budget), NULL, 500, 1000000,
+     "the most tokens that the page may have (else 4000), at least 500"},
+    FLAG(0, "json", json, "print one JSON object (schema faultline.digest/1) and nothing else"),
+    VALUE(0, "since", "TIME", CLI_OPT_TIME, since_us,
+          "take no evidence from lines older than this, as the log prints its time"),
+    VALUE(0, "until", "TIME", CLI_OPT_TIME, until_us, "nor from lines later than this"),
+    THREADS,
     END,
 };
 
@@ -110,6 +128,27 @@ const struct cli_command cli_commands[] = {
      .min_args = 1,
      .max_args = SIZE_MAX,
      .run = cmd_diagnose},
+    {.name = "compress",
+     .args = "LOG...",
+     .brief = "print the lines that are worth reading, as one page",
+     .about =
+         "Reads a job as `diagnose` does and prints a digest of it: the evidence, what the job is, "
+         "its timeline, each event with the lines around it, tracebacks whole, and all other lines "
+         "folded by shape, the rare and the late first. Every line is the log's, printed as "
+         "FILE:LINE, a tab, and the text, so that it can be looked up and cited; what is not of "
+         "the log begins with '#'.\n"
+         "\n"
+         "The page keeps to a budget of tokens, counted by the tokenizer that comes with the "
+         "program. The account (lines read, shown, folded, routine by the filter rules, left out) "
+         "goes to stderr, or into the JSON. The same log gives the same page.",
+     .examples = "diagnose compress job.log\ta page of 4000 tokens\n"
+                 "diagnose compress --budget 1500 logs/ | less\ta shorter one\n"
+                 "zcat job.log.gz | diagnose compress --json -\tfor a program\n",
+     .own = compress_opts,
+     .common = common_opts,
+     .min_args = 1,
+     .max_args = SIZE_MAX,
+     .run = cmd_compress},
     {.name = "rules list",
      .args = "",
      .brief = "list the rules, or their patterns",

@@ -119,7 +119,7 @@ static void show_note(const struct fl_digest_line *l, fl_buf *out)
     if (l->count < 2 && !l->joined)
         return;
     fl_buf_addf(out, "#   %llu such lines", (unsigned long long)l->count);
-    if (l->count > 1) {
+    if (l->count > 1 && l->last_name) {
         fl_buf_addz(out, ", the last ");
         if (strcmp(l->last_name, l->name) != 0)
             fl_buf_addf(out, "%.*s:", NAME_MAX_BYTES, l->last_name);

@@ -13,15 +13,8 @@
 #include "base/alloc.h"
 #include "diagnose/engine.h"
 #include "diagnose/gather.h"
+#include "diagnose/page.h"
 #include "diagnose/timeline.h"
-
-struct fl_diagnosis {
-    struct fl_job job;
-    struct fl_verdict verdict;
-    struct fl_location where;
-    struct fl_decision decision;
-    struct fl_report report;
-};
 
 void fl_diagnosis_free(fl_diagnosis *d)
 {

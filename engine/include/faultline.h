@@ -230,6 +230,56 @@ size_t fl_printable(const char *text, char *out, size_t cap);
  */
 bool fl_time_from_text(const char *text, int64_t *us);
 
+/* ---- digest: the lines of a job that are worth reading ---- */
+
+#define FL_DIGEST_BUDGET 4000 /* tokens, when none is named */
+
+struct fl_digest_row {   /* a shown line */
+    const char *section; /* job, timeline, evidence, event, traceback, tail, other */
+    struct fl_place at;
+    const char *text; /* printable; a long line is cut with "[...]" */
+    uint64_t count;   /* lines like it, this one included */
+    uint32_t ranks;   /* that printed them; 0 unknown */
+};
+
+struct fl_digest_drop {
+    const char *filter; /* id */
+    uint64_t lines;
+};
+
+/* Where every line went: lines = kept + folded + dropped + left_out + no_room. */
+struct fl_digest_account {
+    uint64_t lines, bytes; /* read, after decompression and cleaning */
+    uint64_t kept;         /* on the page */
+    uint64_t folded;       /* of the shape of one on the page, or of one that it stands for */
+    uint64_t dropped;      /* by filters */
+    uint64_t left_out;     /* for the budget */
+    uint64_t no_room;      /* of more different shapes than are remembered */
+    uint64_t shapes, shapes_shown;
+    const struct fl_digest_drop *dropped_by;
+    size_t ndropped_by;
+    size_t budget, tokens, rows;
+    size_t cut, missing;   /* lines of evidence shortened for the budget, and left out even so */
+    const char *tokenizer; /* "sentencepiece", or "estimated" when its model was not found */
+};
+
+typedef struct fl_digest_page fl_digest_page;
+/*
+ * The digest of a diagnosis made with fl_diagnose_opts.digest, in at most `budget` tokens (0:
+ * FL_DIGEST_BUDGET; under 500 is FL_ERROR_USAGE). It does not change the diagnosis, which must
+ * outlive it. The same bytes of log give the same bytes. Free with fl_digest_free.
+ */
+int fl_digest_build(const fl_engine *e, const fl_diagnosis *d, size_t budget, fl_digest_page **out,
+                    fl_err *err);
+void fl_digest_free(fl_digest_page *d);
+/* The page: lines "FILE:LINE<TAB>text" as they stand in the log, between lines that begin with '#'.
+ * Printable; ends with a newline. */
+const char *fl_digest_text(const fl_digest_page *d);
+const struct fl_digest_account *fl_digest_account(const fl_digest_page *d);
+const struct fl_digest_row *fl_digest_rows(const fl_digest_page *d); /* account->rows of them */
+/* One JSON object of schema faultline.digest/1. Owned by the caller: fl_text_free. */
+int fl_digest_json(const fl_digest_page *d, bool indented, char **out, fl_err *err);
+
 /* ---- rules, as people see them ---- */
 
 struct fl_rule_info {
