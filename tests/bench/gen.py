@@ -1,126 +1,193 @@
 #!/usr/bin/env python3
-"""gen.py OUT [--mb 300] [--ranks 2048]: one combined log of a large job, as `srun -l` writes it.
+"""gen.py OUT [--mb 300] [--ranks 2048] [--seed N] [what]: logs of large jobs, made up.
 
-Start-up with NCCL's INFO lines from every rank; then steps, each with a line from every rank and a
-metric line from the last one, and now and then a warning that means nothing; then one rank meets an
-uncorrectable memory error, and all others time out with a dozen lines each. The seed is fixed: the
-same arguments give the same bytes.
+  --failure KIND   how the job ends: cuda-ecc (default), xid-ecc, traceback, hang, loss-spike, none
+  --case           OUT is a folder: job.log, for xid-ecc the kernel log of one host, and label.json
+                   as tests/cases has it, which also names the decisive lines by file and number
+  --split          OUT is a folder with a file for each rank, every second one gzipped
+  --hostile KIND   no job at all: shapes (a new one on every line), long (lines of 1 MB), cr (only
+                   carriage returns), bytes (random)
 
-Steps are cut from a few blocks made once, with the step number put in: formatting three million
-lines one by one took most of a minute, this takes seconds.
+The same arguments give the same bytes. joblog.py has what a healthy job prints, faults.py how one
+fails. 300 MB take about two seconds.
 """
 import argparse
+import gzip
+import json
+import os
 import random
+import sys
+
+from faults import KINDS, Tail
+from joblog import (BLOCKS, DAY, first_words, harmless, host, label, metric_text, now_and_then,
+                    put_in, start_up, step_block, step_line)
 
 
-def label(rank, text):
-    return "%4d: %s\n" % (rank, text)
+class Out:
+    """A file that knows how many bytes and lines went into it."""
+
+    def __init__(self, path):
+        self.f, self.bytes, self.lines = open(path, "wb", buffering=1 << 20), 0, 0
+
+    def write(self, data):
+        self.f.write(data)
+        self.bytes += len(data)
+        self.lines += data.count(b"\n")
+
+    def close(self):
+        self.f.close()
 
 
-def start_up(r, ranks):
+def healthy_end(r, ranks, step):
+    t = Tail("none", "-", "none", "The job reached its last step and left.")
+    t.follow_on = []
+    for text in ("saving checkpoint at iteration %7d to /ckpt/gpt-175b in torch_dist format" % step,
+                 "  successfully saved checkpoint from iteration %7d to /ckpt/gpt-175b" % step,
+                 "[after training is done] datetime: 2026-03-%02d 23:59:59 " % DAY):
+        t.add(label(0, text))
+    return t
+
+
+def combined(a, path):
+    """Writes the job's log; returns its tail and the number of lines before it."""
+    r = random.Random(a.seed)
+    bad = a.bad if a.bad is not None else a.ranks * 3 // 5
+    blocks = [step_block(r, a.ranks) for _ in range(BLOCKS)]
+    end = KINDS.get(a.failure, healthy_end)
+    size = sum(map(len, end(random.Random(1), a.ranks, bad, 1000).job)) if a.failure != "none" \
+        else 300
+    out = Out(path)
+    out.write(start_up(r, a.ranks))
+    step = 0
+    while out.bytes < a.mb * 1e6 - size or step < 12:
+        step += 1
+        out.write(put_in(r.choice(blocks), step))
+        out.write((label(a.ranks - 1, metric_text(r, step)) + now_and_then(r, a.ranks, step))
+                  .encode())
+    tail = end(r, a.ranks, bad, step + 1) if a.failure != "none" else healthy_end(r, a.ranks, step)
+    before = out.lines
+    out.write("".join(tail.job).encode())
+    out.close()
+    return tail, before
+
+
+def case(a):
+    os.makedirs(a.out, exist_ok=True)
+    tail, before = combined(a, os.path.join(a.out, "job.log"))
+    places = {"job": ("job.log", before)}
+    if tail.kernel:
+        name = "dmesg-%s.log" % tail.kernel_host
+        with open(os.path.join(a.out, name), "w", encoding="utf-8") as f:
+            f.writelines(tail.kernel)
+        places["kernel"] = (name, 0)
+    label_ = {"id": os.path.basename(os.path.abspath(a.out)), "cause": tail.cause,
+              "class": tail.klass, "also_acceptable": tail.also,
+              "decisive_lines": [x[2] for x in tail.decisive], "follow_on": tail.follow_on,
+              "fault_location": tail.place, "action": tail.action, "explanation": tail.why,
+              "source": ["tests/bench/gen.py"], "confidence": "high",
+              "decisive": [{"file": places[w][0], "line": places[w][1] + i + 1,
+                            "text": (tail.job if w == "job" else tail.kernel)[i].rstrip("\n")}
+                           for w, i, _ in tail.decisive]}
+    with open(os.path.join(a.out, "label.json"), "w", encoding="utf-8") as f:
+        json.dump(label_, f, indent=1)
+        f.write("\n")
+
+
+def rank_body(r, ranks, steps, last):
     out = []
-    for rank in range(ranks):
-        host, local, pid = "gn%04d" % (rank // 8), rank % 8, 20000 + rank % 8 * 3
-        head = "%s:%d:%d [%d] NCCL INFO " % (host, pid, pid + 411, local)
-        out.append(label(rank, head + "NET/IB : Using [0]mlx5_0:1/IB [1]mlx5_1:1/IB ; OOB "
-                         "bond0:10.%d.%d.7<0>" % (rank // 2048, rank // 8 % 256)))
-        for c in range(0, 16, 2):
-            out.append(label(rank, head + "Channel %02d/0 : %d[%d] -> %d[%d] [send] via "
-                             "NET/IB/%d/GDRDMA" % (c, rank, local, (rank + 8) % ranks, local,
-                                                   c % 4)))
-        out.append(label(rank, head + "Connected all rings"))
-        out.append(label(rank, head + "comm 0x%012x rank %d nranks %d cudaDev %d busId %x000 commId "
-                         "0x7f3c19a2bb04d5e1 - Init COMPLETE" %
-                         (r.randrange(1 << 47), rank, ranks, local, 16 + local * 17)))
-    return "".join(out).encode()
+    for step in range(1, steps + 1):
+        if r.randrange(200) == 0:
+            out.append(harmless(r).replace("@TIME@", "2026-03-14 02:00:00.000"))
+        out.append(step_line(r).replace("@STEP@", "%6d" % step))
+        if last:
+            out.append(metric_text(r, step))
+    return "\n".join(out) + "\n"
 
 
-def step_block(r, ranks):
-    out = []
-    for rank in range(ranks):
-        pick = r.randrange(400)
-        if pick == 0:
-            out.append(label(rank, "/opt/venv/lib/python3.11/site-packages/torch/utils/checkpoint.py"
-                             ":1399: FutureWarning: `torch.cpu.amp.autocast(args...)` is deprecated."
-                             ))
-        elif pick == 1:
-            out.append(label(rank, "[2026-03-14 02:%02d:%02d,%03d] [WARNING] [stage3.py:2114:step] 1 "
-                             "pytorch allocator cache flushes since last step." %
-                             (r.randrange(60), r.randrange(60), r.randrange(1000))))
-        out.append(label(rank, "step @STEP@ fwd %6.1f ms bwd %6.1f ms comm %6.1f ms opt %5.1f ms "
-                         "data %4.1f ms mem %.2f GiB" %
-                         (310 + r.random() * 9, 640 + r.random() * 20, 88 + r.random() * 30,
-                          31 + r.random() * 2, r.random() * 3, 61 + r.random())))
-    r.shuffle(out)
-    return "".join(out).encode()
+def split(a):
+    """A file for each rank. Bodies are shared among ranks, as formatting each would take minutes:
+    what differs is the start, the end and the name."""
+    r = random.Random(a.seed)
+    os.makedirs(a.out, exist_ok=True)
+    bad = a.bad if a.bad is not None else a.ranks * 3 // 5
+    front = [("\n".join(first_words(r, rank, a.ranks)) + "\n") for rank in range(a.ranks)]
+    steps = max(12, int((a.mb * 1e6 / a.ranks - len(front[0])) / len(step_line(r) + "\n")))
+    bodies = [rank_body(r, a.ranks, steps, False) for _ in range(16)]
+    ends = {}
+    for line in KINDS["cuda-ecc"](r, a.ranks, bad, steps + 1).job:
+        rank, _, text = line.partition(": ")
+        if rank.strip().isdigit():
+            ends.setdefault(int(rank), []).append(text)
+    for rank in range(a.ranks):
+        body = rank_body(r, a.ranks, steps, True) if rank == a.ranks - 1 else bodies[rank % 16]
+        text = (front[rank] + body + "".join(ends.get(rank, ()))).encode()
+        path = os.path.join(a.out, "%s-rank-%04d.log" % (host(rank), rank))
+        if rank % 2:
+            with open(path + ".gz", "wb") as f, \
+                    gzip.GzipFile("", "wb", 6, fileobj=f, mtime=0) as z:
+                z.write(text)
+        else:
+            with open(path, "wb") as f:
+                f.write(text)
 
 
-def metric(r, ranks, step):
-    t = 3600 + step * 3.1
-    loss = 2.4 + 8.0 / (1 + step * 0.02) + r.uniform(-0.02, 0.02)
-    return label(ranks - 1, " [2026-03-14 %02d:%02d:%06.3f] iteration %8d/  100000 | consumed "
-                 "samples: %12d | elapsed time per iteration (ms): %.1f | learning rate: 3.000000E-04"
-                 " | global batch size:  4096 | lm loss: %.6E | grad norm: %.3f |" %
-                 (t // 3600 % 24, t // 60 % 60, t % 60, step, step * 4096, 3100 + r.random() * 20,
-                  loss, 0.3 + r.random() / 5)).encode()
+def letters():
+    """From random bytes to text: words of some five letters, lines of some fifteen words."""
+    return b"etaoinshrdlucmfwypvbgkqjxz" * 8 + b" " * 42 + b"-_/" + b"\n" * 3
 
 
-def failure(r, ranks, step):
-    bad = ranks * 3 // 5
-    out = [label(bad, "[rank%d]: %s" % (bad, t)) for t in (
-        "Traceback (most recent call last):",
-        '  File "/workspace/train/pretrain.py", line 412, in <module>',
-        "    main()",
-        '  File "/workspace/train/pretrain.py", line 377, in main',
-        "    loss.backward()",
-        '  File "/opt/venv/lib/python3.11/site-packages/torch/autograd/graph.py", line 825, in '
-        "_engine_run_backward",
-        "    return Variable._execution_engine.run_backward(",
-        "torch.AcceleratorError: CUDA error: uncorrectable ECC error encountered")]
-    waits = []
-    for rank in range(ranks):
-        if rank == bad:
+def hostile_chunks(a, r):
+    size = 1 << 20
+    if a.hostile == "bytes":
+        while True:
+            yield r.randbytes(size)
+    if a.hostile == "shapes":
+        table = letters()
+        while True:
+            yield r.randbytes(size).translate(table)
+    ranks, step = 256, 0
+    blocks = [step_block(r, ranks) for _ in range(BLOCKS)]
+    while True:
+        step += 1
+        text = put_in(r.choice(blocks), step)
+        if a.hostile == "cr":
+            yield text.replace(b"\n", b"\r")
             continue
-        said = "[PG ID 0 PG GUID 0(default_pg) Rank %d]" % rank
-        t = 3600 + step * 3.1 + 600 + r.random()
-        head = "[rank%d]:[E314 %02d:%02d:%02d.%09d ProcessGroupNCCL.cpp:" % (
-            rank, t // 3600 % 24, t // 60 % 60, t % 60, r.randrange(10 ** 9))
-        caught = "[Rank %d] Watchdog caught collective operation timeout: WorkNCCL(SeqNum=%d, " \
-            "OpType=ALLREDUCE, NumelIn=67108864, NumelOut=67108864, Timeout(ms)=600000) ran for " \
-            "%d milliseconds before timing out." % (rank, step * 36, 600000 + r.randrange(90))
-        waits.append("".join(label(rank, x) for x in (
-            head + "616] " + caught,
-            head + "1785] %s Exception (either an error or timeout) detected by watchdog at work: "
-            "%d, last enqueued NCCL work: %d, last completed NCCL work: %d." %
-            (said, step * 36, step * 36 + 2, step * 36 - 1),
-            head + "636] [Rank %d] To avoid data inconsistency, we are taking the entire process "
-            "down." % rank,
-            "terminate called after throwing an instance of 'c10::DistBackendError'",
-            "  what():  %s Process group watchdog thread terminated with exception: %s" %
-            (said, caught),
-            "frame #0: c10::Error::Error(c10::SourceLocation, std::string) + 0x96",
-            "frame #1: c10d::ProcessGroupNCCL::watchdogHandler() + 0x233")))
-    r.shuffle(waits)
-    return ("".join(out) + "".join(waits)).encode()
+        while len(text) < 1000000:
+            text += put_in(r.choice(blocks), step)
+        yield text[:1000000].replace(b"\n", b" ") + b"\n"
+
+
+def hostile(a):
+    out, r = Out(a.out), random.Random(a.seed)
+    for chunk in hostile_chunks(a, r):
+        out.write(chunk)
+        if out.bytes >= a.mb * 1e6:
+            break
+    out.close()
 
 
 def main():
-    p = argparse.ArgumentParser()
+    p = argparse.ArgumentParser(usage=__doc__)
     p.add_argument("out")
     p.add_argument("--mb", type=float, default=300)
     p.add_argument("--ranks", type=int, default=2048)
+    p.add_argument("--seed", type=int, default=20260314)
+    p.add_argument("--bad", type=int, help="the rank that fails; default three fifths up")
+    p.add_argument("--failure", choices=[*KINDS, "none"], default="cuda-ecc")
+    p.add_argument("--case", action="store_true")
+    p.add_argument("--split", action="store_true")
+    p.add_argument("--hostile", choices=["shapes", "long", "cr", "bytes"])
     a = p.parse_args()
-    r = random.Random(20260314)
-    blocks = [step_block(r, a.ranks) for _ in range(12)]
-    with open(a.out, "wb") as f:
-        f.write(start_up(r, a.ranks))
-        end = a.mb * 1e6 - len(failure(random.Random(1), a.ranks, 1000))
-        step = 0
-        while f.tell() < end or step < 3:
-            step += 1
-            f.write(r.choice(blocks).replace(b"@STEP@", b"%6d" % step))
-            f.write(metric(r, a.ranks, step))
-        f.write(failure(r, a.ranks, step + 1))
+    if a.hostile:
+        hostile(a)
+    elif a.split:
+        split(a)
+    elif a.case:
+        case(a)
+    else:
+        combined(a, a.out)
 
 
-main()
+if __name__ == "__main__":
+    sys.exit(main())
