@@ -1,6 +1,8 @@
 #!/usr/bin/env python3
 """gen.py OUT [--mb 300] [--ranks 2048] [--seed N] [what]: logs of large jobs, made up.
 
+  --prose SHARE    that share of the lines is free text, new on every line, as of a job that prints
+                   samples of its data
   --failure KIND   how the job ends: cuda-ecc (default), xid-ecc, traceback, hang, loss-spike, none
   --case           OUT is a folder: job.log, for xid-ecc the kernel log of one host, and label.json
                    as tests/cases has it, which also names the decisive lines by file and number
@@ -48,6 +50,19 @@ def healthy_end(r, ranks, step):
     return t
 
 
+def with_prose(r, block, n, ranks):
+    """The block with n lines of free text, in eight places."""
+    words = r.randbytes(n * 100).translate(letters()).decode().replace("\n", " ")
+    lines = [label(r.randrange(ranks), "sample: " + words[i * 100:i * 100 + 40 + r.randrange(60)])
+             for i in range(n)]
+    out, at = [], 0
+    for k in range(8):
+        to = block.find(b"\n", len(block) * (k + 1) // 9) + 1
+        out += [block[at:to], "".join(lines[n * k // 8:n * (k + 1) // 8]).encode()]
+        at = to
+    return b"".join(out + [block[at:]])
+
+
 def combined(a, path):
     """Writes the job's log; returns its tail and the number of lines before it."""
     r = random.Random(a.seed)
@@ -61,7 +76,10 @@ def combined(a, path):
     step = 0
     while out.bytes < a.mb * 1e6 - size or step < 12:
         step += 1
-        out.write(put_in(r.choice(blocks), step))
+        block = put_in(r.choice(blocks), step)
+        if a.prose:
+            block = with_prose(r, block, int(a.ranks * a.prose / (1 - a.prose)), a.ranks)
+        out.write(block)
         out.write((label(a.ranks - 1, metric_text(r, step)) + now_and_then(r, a.ranks, step))
                   .encode())
     tail = end(r, a.ranks, bad, step + 1) if a.failure != "none" else healthy_end(r, a.ranks, step)
@@ -174,6 +192,7 @@ def main():
     p.add_argument("--ranks", type=int, default=2048)
     p.add_argument("--seed", type=int, default=20260314)
     p.add_argument("--bad", type=int, help="the rank that fails; default three fifths up")
+    p.add_argument("--prose", type=float, default=0)
     p.add_argument("--failure", choices=[*KINDS, "none"], default="cuda-ecc")
     p.add_argument("--case", action="store_true")
     p.add_argument("--split", action="store_true")
