@@ -91,7 +91,7 @@ static unsigned keeps(fl_str word)
                  {{"statuscode", 10}, 1}, {{"retval", 6}, 1},    {{"https", 5}, 0}};
     char text[12];
 
-    if (word.n < 2 || word.n > 10)
+    if (word.n < 2 || word.n > 10 || !strchr("xceshrn", lower(word.p[0])))
         return 0;
     for (size_t i = 0; i < word.n; i++)
         text[i] = lower(word.p[i]);
@@ -278,52 +278,66 @@ size_t fl_shape(fl_str message, char out[FL_SHAPE_OUT], bool *codes)
     return m.n;
 }
 
-/* Beginnings of words; the text is compared in lower case. */
+/* Beginnings of words, up to eight letters, sorted by the first. */
 static const struct {
-    const char *word;
+    char word[8];
     uint8_t badness;
 } words[] = {
-    {"abort", 3},     {"assert", 3},    {"bad", 2},       {"broken", 2},     {"cannot", 2},
-    {"cancel", 2},    {"closed", 1},    {"collide", 2},   {"conflict", 2},   {"corrupt", 3},
-    {"crash", 3},     {"critical", 3},  {"core", 0},      {"dead", 2},       {"denied", 3},
-    {"died", 3},      {"diverg", 2},    {"down", 1},      {"drain", 2},      {"dump", 1},
-    {"duplicate", 1}, {"error", 2},     {"evict", 3},     {"exceed", 2},     {"exception", 3},
-    {"exhaust", 3},   {"exit", 1},      {"expire", 2},    {"fail", 2},       {"fallen", 3},
-    {"fatal", 3},     {"fault", 2},     {"full", 1},      {"halt", 3},       {"hang", 2},
-    {"hung", 3},      {"illegal", 3},   {"incompat", 2},  {"inconsist", 2},  {"inf", 1},
-    {"insuffici", 2}, {"interrupt", 2}, {"invalid", 2},   {"kill", 3},       {"leak", 1},
-    {"lost", 2},      {"mismatch", 2},  {"missing", 2},   {"nan", 2},        {"oom", 3},
-    {"overflow", 2},  {"overheat", 3},  {"panic", 3},     {"preempt", 3},    {"quota", 2},
-    {"reboot", 3},    {"reclaim", 2},   {"refuse", 2},    {"reject", 2},     {"reset", 1},
-    {"retry", 1},     {"retries", 1},   {"revok", 2},     {"rollback", 1},   {"segfault", 3},
-    {"sigabrt", 3},   {"sigbus", 3},    {"sigkill", 3},   {"sigsegv", 3},    {"sigterm", 2},
-    {"skip", 1},      {"slow", 1},      {"stale", 2},     {"stall", 2},      {"stopped", 1},
-    {"straggl", 2},   {"stuck", 2},     {"suspend", 1},   {"terminat", 2},   {"throttl", 2},
-    {"timeout", 2},   {"timed", 2},     {"traceback", 3}, {"truncat", 2},    {"unable", 2},
-    {"unavail", 2},   {"uncorrect", 3}, {"undefined", 2}, {"unexpected", 2}, {"unhandled", 3},
-    {"unhealthy", 3}, {"unknown", 1},   {"unreach", 2},   {"unrecogni", 2},  {"unrespons", 3},
-    {"unsupport", 2}, {"violat", 2},    {"warn", 1},      {"wrong", 2},      {"xid", 3},
-    {"sxid", 3},      {"nonzero", 1},   {"exitcode", 1},  {"errno", 2},      {"enospc", 3},
-    {"spike", 2},     {"anomal", 2},    {"limit", 1},     {"remov", 1},
+    {"abort", 3},    {"anomal", 2},   {"assert", 3},   {"bad", 2},      {"broken", 2},
+    {"cancel", 2},   {"cannot", 2},   {"closed", 1},   {"collide", 2},  {"conflict", 2},
+    {"corrupt", 3},  {"crash", 3},    {"critical", 3}, {"dead", 2},     {"denied", 3},
+    {"died", 3},     {"diverg", 2},   {"down", 1},     {"drain", 2},    {"dump", 1},
+    {"duplicat", 1}, {"enospc", 3},   {"errno", 2},    {"error", 2},    {"evict", 3},
+    {"exceed", 2},   {"exceptio", 3}, {"exhaust", 3},  {"exit", 1},     {"exitcode", 1},
+    {"expire", 2},   {"fail", 2},     {"fallen", 3},   {"fatal", 3},    {"fault", 2},
+    {"full", 1},     {"halt", 3},     {"hang", 2},     {"hung", 3},     {"illegal", 3},
+    {"incompat", 2}, {"inconsis", 2}, {"inf", 1},      {"insuffic", 2}, {"interrup", 2},
+    {"invalid", 2},  {"kill", 3},     {"leak", 1},     {"limit", 1},    {"lost", 2},
+    {"mismatch", 2}, {"missing", 2},  {"nan", 2},      {"nonzero", 1},  {"oom", 3},
+    {"overflow", 2}, {"overheat", 3}, {"panic", 3},    {"preempt", 3},  {"quota", 2},
+    {"reboot", 3},   {"reclaim", 2},  {"refuse", 2},   {"reject", 2},   {"remov", 1},
+    {"reset", 1},    {"retries", 1},  {"retry", 1},    {"revok", 2},    {"rollback", 1},
+    {"segfault", 3}, {"sigabrt", 3},  {"sigbus", 3},   {"sigkill", 3},  {"sigsegv", 3},
+    {"sigterm", 2},  {"skip", 1},     {"slow", 1},     {"spike", 2},    {"stale", 2},
+    {"stall", 2},    {"stopped", 1},  {"straggl", 2},  {"stuck", 2},    {"suspend", 1},
+    {"sxid", 3},     {"terminat", 2}, {"throttl", 2},  {"timed", 2},    {"timeout", 2},
+    {"tracebac", 3}, {"truncat", 2},  {"unable", 2},   {"unavail", 2},  {"uncorrec", 3},
+    {"undefine", 2}, {"unexpect", 2}, {"unhandle", 3}, {"unhealth", 3}, {"unknown", 1},
+    {"unreach", 2},  {"unrecogn", 2}, {"unrespon", 3}, {"unsuppor", 2}, {"violat", 2},
+    {"warn", 1},     {"wrong", 2},    {"xid", 3},
 };
 
-/* Of one word: the lower-case letters of CamelCase parts count as words of their own, so that
- * RuntimeError and ncclSystemError are errors. */
-static int word_badness(fl_str w)
+/* Where the words of each letter begin. */
+static const uint8_t first_word[27] = {0,  3,  5,  13, 21, 31, 36, 36,  39,  46,  46,  47,  50, 52,
+                                       54, 57, 59, 60, 70, 86, 92, 104, 105, 107, 108, 108, 108};
+
+static uint64_t load8(const char *p)
 {
+    uint64_t v;
+
+    memcpy(&v, p, sizeof(v));
+    return v;
+}
+
+/* Of one word in lower case, padded with NULs to eight bytes. */
+static int word_badness(const char w[8])
+{
+    unsigned letter_at = (unsigned)(w[0] - 'a');
+    uint64_t v = load8(w);
     int worst = 0;
 
-    for (size_t i = 0; i < sizeof(words) / sizeof(*words); i++) {
-        fl_str x = fl_str_c(words[i].word);
-        if (words[i].badness > worst && fl_str_starts(w, x))
+    for (size_t i = first_word[letter_at]; i < first_word[letter_at + 1]; i++) {
+        uint64_t x = load8(words[i].word), mask = (x >> 6 & 0x0101010101010101ull) * 255;
+        if ((v & mask) == x && words[i].badness > worst)
             worst = words[i].badness;
     }
     return worst;
 }
 
+/* The parts of CamelCase are words of their own: RuntimeError and ncclSystemError are errors. */
 int fl_badness(fl_str text)
 {
-    char w[24];
+    char w[8] = {0};
     size_t n = 0;
     int worst = 0;
 
@@ -331,9 +345,10 @@ int fl_badness(fl_str text)
     for (size_t i = 0; i <= text.n && worst < 3; i++) {
         char c = i < text.n ? text.p[i] : ' ';
         bool starts = i && c >= 'A' && c <= 'Z' && text.p[i - 1] >= 'a' && text.p[i - 1] <= 'z';
-        if (!letter(c) || starts) {
-            int b = n >= 3 ? word_badness(fl_str_n(w, n)) : 0;
+        if ((!letter(c) || starts) && n) {
+            int b = n >= 3 ? word_badness(w) : 0;
             worst = b > worst ? b : worst;
+            memset(w, 0, sizeof(w));
             n = 0;
         }
         if (letter(c) && n < sizeof(w))

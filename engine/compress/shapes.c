@@ -10,7 +10,6 @@
 #include "compress/shapes.h"
 
 #include "base/alloc.h"
-#include "compress/shape.h"
 
 #define FIRST_SLOTS 1024
 
@@ -146,11 +145,10 @@ static void remember(struct fl_shapes *t, const struct fl_shape_line *l, bool ba
 static bool add_row(struct fl_shapes *t, const struct fl_shape_line *l)
 {
     bool room = t->n < FL_SHAPES, sure = t->n - t->bad < FL_SHAPES - FL_SHAPES_BAD;
-    int badness = room || !sure ? fl_badness(fl_str_from(l->text, l->body)) : 0;
     struct fl_shape_row *r;
 
-    if (!room || (badness < 2 && !l->owner && !sure)) {
-        remember(t, l, badness >= 2);
+    if (!room || (l->badness < 2 && !l->owner && !sure)) {
+        remember(t, l, l->badness >= 2);
         return true;
     }
     if (!more_slots(t) || fl_grow((void **)&t->rows, &t->cap, t->n + 1, sizeof(*t->rows))) {
@@ -162,10 +160,10 @@ static bool add_row(struct fl_shapes *t, const struct fl_shape_line *l)
                                .first = l->at,
                                .text = keep_text(t, l->text),
                                .rank = -1,
-                               .badness = (uint8_t)badness};
+                               .badness = l->badness};
     r->cut = l->text.n - r->text.n;
     r->body = l->body < r->text.n ? l->body : r->text.n;
-    t->bad += badness >= 2;
+    t->bad += l->badness >= 2;
     t->slots[slot_of(t, l->hash)] = (uint32_t)t->n;
     return true;
 }

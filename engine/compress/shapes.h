@@ -65,7 +65,7 @@ struct fl_shape_line {
     size_t body; /* where the message begins */
     struct fl_at at;
     int32_t rank; /* -1 unknown */
-    uint8_t owner;
+    uint8_t owner, badness;
 };
 
 void fl_shapes_init(struct fl_shapes *t);

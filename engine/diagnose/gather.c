@@ -16,6 +16,7 @@
 
 #define PATIENCE 20000 /* lines in which a rank's next ones are waited for */
 #define TAG_CODES (1ull << 40)
+#define TAG_BADNESS 41 /* two bits */
 
 int fl_gather_new(struct fl_gather **out, fl_err *err)
 {
@@ -60,7 +61,8 @@ static void shape_of(fl_str line, struct fl_tag *out)
     body = p.message < n ? p.message : n;
     n = fl_shape(fl_str_from(line, body), shape, &codes);
     out->a = fl_hash64(shape, n, (uint64_t)p.severity * 31 + p.origin);
-    out->b |= (uint64_t)body << 48 | (codes ? TAG_CODES : 0);
+    out->b |= (uint64_t)body << 48 | (codes ? TAG_CODES : 0) |
+              (uint64_t)fl_badness(fl_str_from(line, body)) << TAG_BADNESS;
 }
 
 bool fl_gather_tag(fl_str line, bool again, struct fl_tag *out)
@@ -161,7 +163,8 @@ void fl_gather_line(struct fl_job *j, const struct fl_block *b, const struct fl_
                               .body = fl_tag_body(&l->tag),
                               .at = {j->seq, number, b->file},
                               .rank = (int32_t)(uint32_t)l->tag.b,
-                              .owner = owner};
+                              .owner = owner,
+                              .badness = (uint8_t)(l->tag.b >> TAG_BADNESS & 3)};
     const struct fl_shape_row *r;
     bool fresh;
 

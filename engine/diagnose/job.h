@@ -39,6 +39,7 @@
 #define FL_MAX_WAITS 65536
 #define FL_MAX_TRACEBACKS 8192
 #define FL_MAX_OPEN_TRACEBACKS 32768
+#define FL_DULL 4096
 #define FL_TABLES 64        /* failure tables that may be printed through each other */
 #define FL_RANK_TEXT 240    /* bytes kept of each rank's last line */
 #define FL_MAX_POINTS 16384 /* metric points kept */
@@ -277,7 +278,12 @@ struct fl_metric {
 };
 
 /* Numbers of a metric line's message; false when it is none. O(length). */
-bool fl_metric_parse(fl_str message, struct fl_metric *out);
+#define FL_METRIC_NAMES 128 /* at most */
+struct fl_metric_names {    /* the names that are looked for, chained by their first letters */
+    uint8_t first[128], next[FL_METRIC_NAMES];
+};
+void fl_metric_names_init(struct fl_metric_names *c);
+bool fl_metric_parse(fl_str message, const struct fl_metric_names *names, struct fl_metric *out);
 
 struct fl_point {
     struct fl_metric m;
@@ -298,13 +304,15 @@ enum fl_phase {
 struct fl_timeline; /* timeline.c */
 int fl_timeline_new(struct fl_job *j, fl_err *err);
 void fl_timeline_free(struct fl_timeline *t);
-/* A metric line. Counts the job's progress. */
-void fl_timeline_metric(struct fl_job *j, fl_str message, fl_str line, const struct fl_mark *m);
+/* A metric line. Counts the job's progress. False: it is none. */
+bool fl_timeline_metric(struct fl_job *j, fl_str message, fl_str line, const struct fl_mark *m);
 /* A line has a time of its own: the bound for a progress line before it that had none. */
 void fl_timeline_saw_time(struct fl_job *j, const struct fl_mark *m);
 /* True when the timeline follows another rank than this, which may be left unread: that rank is
  * alive and has told of many steps. `kind` is enum fl_peek. */
 bool fl_timeline_follows_other(const struct fl_job *j, int kind, int32_t rank);
+/* The timeline has the file of one rank, and this is another's. */
+bool fl_timeline_has_other_file(const struct fl_job *j, uint32_t file);
 /* A line that a phase sign matched (checkpoint, evaluation, end ...): kind is enum fl_sign. */
 void fl_timeline_sign(struct fl_job *j, int kind, fl_str message, fl_str line,
                       const struct fl_mark *m);
@@ -384,10 +392,15 @@ struct fl_job {
     uint32_t progress; /* metric points so far */
     uint16_t attempt;
     struct fl_mark attempt_first[64];
-    uint32_t attempt_progress; /* metric points before the current attempt */
-    struct fl_gather *gather;  /* what a digest needs, NULL when none is wanted */
-    fl_buf carry;              /* the last lines of the block before, of the same file */
-    uint64_t carry_line;       /* number of the last of them */
+    uint32_t attempt_progress;      /* metric points before the current attempt */
+    struct fl_gather *gather;       /* what a digest needs, NULL when none is wanted */
+    fl_buf carry;                   /* the last lines of the block before, of the same file */
+    uint64_t redrawn_line, redraws; /* of a progress bar */
+    struct { /* classes of lines that looked like metric lines and were not */
+        uint64_t class;
+        uint32_t times;
+    } dull[FL_DULL];
+    uint64_t carry_line; /* number of the last of them */
     struct fl_mark first_line, last_line;
     struct fl_mark latest; /* the line with the latest time of its own */
 

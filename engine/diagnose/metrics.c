@@ -255,25 +255,30 @@ static void take(fl_str s, size_t p, uint8_t k, struct found *f)
     f->behind[n->meaning] = q + used;
 }
 
-/* One walk over the line. */
-static void walk(fl_str s, struct found *f)
-{
-    uint8_t first[128], next[NAMES];
+_Static_assert(NAMES <= FL_METRIC_NAMES, "the chains have a link for each name");
 
-    memset(first, NONE, sizeof(first));
-    for (size_t i = NAMES; i-- > 0;) { /* chains by first letter, in the table's order */
-        next[i] = first[(unsigned char)names[i].text.p[0] & 127];
-        first[(unsigned char)names[i].text.p[0] & 127] = (uint8_t)i;
+void fl_metric_names_init(struct fl_metric_names *c)
+{
+    memset(c->first, NONE, sizeof(c->first));
+    for (size_t i = NAMES; i-- > 0;) { /* in the table's order */
+        unsigned char at = (unsigned char)names[i].text.p[0] & 127;
+        c->next[i] = c->first[at];
+        c->first[at] = (uint8_t)i;
     }
+}
+
+/* One walk over the line. */
+static void walk(fl_str s, const struct fl_metric_names *chains, struct found *f)
+{
     memset(f->by, NONE, sizeof(f->by));
     f->step = f->total = -1;
-    for (size_t p = 0; p < s.n; p++) {
+    for (size_t p = 0; p + 1 < s.n; p++) {
         unsigned char c = (unsigned char)s.p[p];
-        bool joined = p > 0 && ident(s.p[p - 1]);
-        if (c >= 128 || first[c] == NONE || (joined && !(s.p[p - 1] == '/' && c == 'g')))
+        uint8_t k = c < 128 ? chains->first[c] : NONE;
+        if (k == NONE || (p > 0 && ident(s.p[p - 1]) && !(s.p[p - 1] == '/' && c == 'g')))
             continue; /* DeepSpeed writes "micro_step=450/global_step=1060" */
-        for (uint8_t k = first[c]; k != NONE; k = next[k])
-            if (names[k].text.n <= s.n - p &&
+        for (; k != NONE; k = chains->next[k])
+            if (names[k].text.p[1] == s.p[p + 1] && names[k].text.n <= s.n - p &&
                 memcmp(s.p + p, names[k].text.p, names[k].text.n) == 0)
                 take(s, p, k, f);
     }
@@ -284,6 +289,24 @@ static bool any_of(fl_str s, const char *const *words)
     for (; *words; words++)
         if (fl_str_has(s, fl_str_c(*words)))
             return true;
+    return false;
+}
+
+/* The same for a short text and many words, by their first letters. */
+static bool any_word(fl_str s, const char *const *words)
+{
+    uint64_t first[4] = {0};
+
+    for (const char *const *w = words; *w; w++)
+        first[(unsigned char)**w >> 6] |= 1ull << (**w & 63);
+    for (size_t i = 0; i < s.n; i++) {
+        unsigned char c = (unsigned char)s.p[i];
+        if (!(first[c >> 6] >> (c & 63) & 1))
+            continue;
+        for (const char *const *w = words; *w; w++)
+            if (**w == s.p[i] && fl_str_starts(fl_str_from(s, i), fl_str_c(*w)))
+                return true;
+    }
     return false;
 }
 
@@ -329,7 +352,7 @@ static bool bar(fl_str s, struct fl_metric *m)
             break;
         }
     }
-    if (open < 0 || any_of(fl_str_sub(s, 0, i), others) ||
+    if (open < 0 || any_word(fl_str_sub(s, 0, i), others) ||
         any_of(fl_str_from(s, i + (size_t)open), units))
         return false;
     m->bar = true;
@@ -404,7 +427,7 @@ static void fill(fl_str s, const struct found *f, struct fl_metric *m)
     }
 }
 
-bool fl_metric_parse(fl_str s, struct fl_metric *out)
+bool fl_metric_parse(fl_str s, const struct fl_metric_names *chains, struct fl_metric *out)
 {
     struct fl_metric m = {.step = -1,
                           .total = -1,
@@ -424,7 +447,7 @@ bool fl_metric_parse(fl_str s, struct fl_metric *out)
         return false; /* another kind of bar */
     if (!m.bar)
         m.step = m.total = -1;
-    walk(s, &f);
+    walk(s, chains, &f);
     fill(s, &f, &m);
     loss = m.loss_nan || !isnan(m.loss);
     if (m.step < 0 && !loss)

@@ -28,6 +28,7 @@ int fl_timeline_new(struct fl_job *j, fl_err *err)
 
     if (!t)
         return fl_fail_nomem(err);
+    fl_metric_names_init(&t->names);
     t->first_step = t->last_step = t->total = t->saving_step = -1;
     t->first_time = INT64_MAX;
     t->latest_time = INT64_MIN;
@@ -136,6 +137,14 @@ static void fill_point(struct fl_job *j, struct fl_point *p, const struct fl_met
     p->m.loss_absent = false;
 }
 
+bool fl_timeline_has_other_file(const struct fl_job *j, uint32_t file)
+{
+    const struct fl_timeline *t = j->timeline;
+
+    return t->n >= FOLLOW_AFTER && t->main_file != file && j->files[t->main_file].place.rank >= 0 &&
+           j->files[file].place.rank >= 0;
+}
+
 bool fl_timeline_follows_other(const struct fl_job *j, int kind, int32_t rank)
 {
     const struct fl_timeline *t = j->timeline;
@@ -179,14 +188,14 @@ static bool another_time(const struct fl_timeline *t, const struct fl_mark *at)
            (at->t < t->first_time - 60000000 || at->t > t->latest_time + 60000000);
 }
 
-void fl_timeline_metric(struct fl_job *j, fl_str message, fl_str line, const struct fl_mark *at)
+bool fl_timeline_metric(struct fl_job *j, fl_str message, fl_str line, const struct fl_mark *at)
 {
     struct fl_timeline *t = j->timeline;
     struct fl_point *last = t->n ? &t->points[t->n - 1] : NULL;
     struct fl_metric m;
 
-    if (!fl_metric_parse(message, &m))
-        return;
+    if (!fl_metric_parse(message, &t->names, &m))
+        return false;
     if (m.total > 0 && (!m.bar || t->total < 0))
         t->total = m.total;
     if (m.eval) {
@@ -199,7 +208,7 @@ void fl_timeline_metric(struct fl_job *j, fl_str message, fl_str line, const str
             if (!t->pending.text)
                 j->failed = FL_ENOMEM;
         }
-        return;
+        return true;
     }
     if (m.step < 0) { /* a loss alone: belongs to the step told before */
         if (last && isnan(last->m.loss) && !last->m.loss_nan && at->seq - last->at.seq < 200)
@@ -212,28 +221,31 @@ void fl_timeline_metric(struct fl_job *j, fl_str message, fl_str line, const str
             add_point(j, &m, line, at);
             take_progress(j, -1, at);
         }
-        return;
+        return true;
     }
     if (last && m.step == last->m.step && last->segment == t->segment) {
         fill_point(j, last, &m, line, at);
-        return;
+        return true;
     }
     if (t->last_step >= 0 && m.step < t->last_step) {
         if (last && at->file != last->at.file) {
             if (!another_time(t, at))
-                return; /* another rank's file tells of the same steps */
+                return true; /* another rank's file tells of the same steps */
         } else if (m.step + 1 + t->last_step / 50 >= t->last_step || m.bar ||
                    at->writer != last->at.writer)
-            return; /* another rank, a little behind; or an inner bar */
+            return true; /* another rank, a little behind; or an inner bar */
         t->segment++;
         t->restart_from = t->last_step;
         t->restart_at = *at;
         t->restart_step = m.step;
         t->restart_bar = m.bar || fl_str_has(message, FL_S("[batch="));
     }
-    if (add_point(j, &m, line, at) && t->n < FOLLOW_AFTER)
+    if (add_point(j, &m, line, at) && t->n < FOLLOW_AFTER) {
         t->main_kind = fl_prefix_peek_rank(line, &t->main_rank);
+        t->main_file = at->file;
+    }
     take_progress(j, m.step, at);
+    return true;
 }
 
 /* "... to /path/x", "... iteration 1200", "global_step1200", "checkpoint-1200" */

@@ -13,6 +13,7 @@
 #define FL_ENDS 4
 
 struct fl_timeline {
+    struct fl_metric_names names;
     struct fl_point *points; /* owned, as are their texts */
     size_t n, cap;
     uint16_t segment; /* steps fell back so many times */
@@ -32,6 +33,7 @@ struct fl_timeline {
     size_t ngaps;
     int main_kind; /* enum fl_peek of the rank whose lines make the points; main_rank */
     int32_t main_rank;
+    uint32_t main_file;
     struct fl_mark sign[FL_SIGNS];
     char busy[FL_RANK_TEXT * 2]; /* the latest busy line, NUL-terminated */
     uint64_t signs[FL_SIGNS];

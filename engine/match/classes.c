@@ -13,15 +13,16 @@
  * the lines themselves was the other way; it would read twice as many bytes to be right in a case
  * that does not come.
  *
- * Limits: lines over LONG bytes form no classes and are searched each; when the table is full it is
- * emptied, so that a log that never repeats itself costs the hash on top of the search and no more
- * memory.
+ * Limits: lines over LONG bytes form no classes and are searched each. When the table is full it is
+ * emptied; if most of its classes had one line the next blocks are searched without, so that a log
+ * that never repeats itself costs little more than the search.
  */
 #include "match/engine.h"
 
 #include "base/alloc.h"
 
 #define LONG 1024
+#define REST 64           /* blocks, after a full table in which most lines were alone */
 #define FIRST_SLOTS 4096u /* of the table; it grows between blocks while half are used */
 #define MOST_SLOTS 131072u
 
@@ -51,7 +52,9 @@ struct fl_classes {
     struct slot *slots;
     uint32_t nslots; /* a power of two */
     size_t used, most;
-    uint32_t *pool; /* candidates of all classes */
+    uint64_t known;   /* lines of classes that were there, since the table was emptied */
+    unsigned resting; /* blocks that are searched without classes */
+    uint32_t *pool;   /* candidates of all classes */
     size_t npool, pool_cap;
     struct fl_lines *out; /* of the block in work */
     uint32_t *slot_of;    /* of each line: slot + 1, 0 none */
@@ -192,12 +195,12 @@ static int add_line(fl_classes *c, fl_str data, size_t at, size_t len, fl_err *e
     l = &o->v[o->n];
     *l = (struct fl_line){.at = (uint32_t)at, .len = (uint32_t)len};
     /* No classes either for the rest of a block that brings more of them than there is room for. */
-    if (len > LONG || c->used >= c->nslots - c->nslots / 4) {
+    if (len > LONG || c->resting || c->used >= c->nslots - c->nslots / 4) {
         c->slot_of[o->n] = 0;
         c->opts.tag(c->opts.ctx, text, false, &l->tag);
         return add_todo(c, o->n++, len, err);
     }
-    hash = hash_line(text, c->opts.seed);
+    hash = l->class = hash_line(text, c->opts.seed);
     i = slot_for(c, hash);
     s = &c->slots[i];
     c->slot_of[o->n] = i + 1;
@@ -208,6 +211,7 @@ static int add_line(fl_classes *c, fl_str data, size_t at, size_t len, fl_err *e
         l->tag = s->tag;
         return add_todo(c, o->n++, len, err);
     }
+    c->known++;
     l->tag = s->tag;
     if (s->varies)
         c->opts.tag(c->opts.ctx, text, true, &l->tag);
@@ -224,8 +228,10 @@ static int make_room(fl_classes *c, fl_err *err)
     if (c->used <= n / 2 && c->used <= c->most)
         return FL_OK;
     if (n == MOST_SLOTS || c->used > c->most) {
+        c->resting = c->known < c->used ? REST : 0;
         memset(c->slots, 0, n * sizeof(*c->slots));
         c->used = c->npool = 0;
+        c->known = 0;
         return FL_OK;
     }
     larger = fl_calloc(2 * (size_t)n, sizeof(*larger));
@@ -246,6 +252,8 @@ static int look_through(fl_classes *c, fl_str data, fl_err *err)
     size_t at = 0;
     int r = make_room(c, err);
 
+    if (c->resting)
+        c->resting--;
     c->out->n = c->out->ncand = 0;
     c->ntodo = c->todo_bytes = 0;
     while (at < data.n && r == FL_OK) {

@@ -73,6 +73,7 @@ struct fl_tag {
 struct fl_line {
     uint32_t at, len;     /* in the block, without the LF */
     uint32_t cand, ncand; /* its candidates: in fl_lines.cand */
+    uint64_t class;       /* equal for lines that differ in digits alone; 0: it has none */
     struct fl_tag tag;
 };
 /* Of one block; owned by the caller, who may hand in the same one again and again. */

@@ -14,6 +14,8 @@
 #include "base/file.h"
 #include "diagnose/job.h"
 
+static struct fl_metric_names names;
+
 static fl_str unescape(fl_arena *a, fl_str s)
 {
     fl_str out = fl_arena_str(a, s);
@@ -58,7 +60,7 @@ static int check_row(fl_arena *a, fl_str row)
 {
     fl_str line = unescape(a, fl_str_cut(&row, '\t')), step = fl_str_cut(&row, '\t');
     struct fl_metric m;
-    bool is = fl_metric_parse(line, &m);
+    bool is = fl_metric_parse(line, &names, &m);
     int bad = 0;
 
     if (is == fl_str_eqz(step, "no")) {
@@ -109,11 +111,11 @@ static void counts_are_counts(void **state)
     (void)state;
     struct fl_metric m;
 
-    assert_true(fl_metric_parse(FL_S("step=4, skipped=nan, loss=2.5"), &m));
+    assert_true(fl_metric_parse(FL_S("step=4, skipped=nan, loss=2.5"), &names, &m));
     assert_int_equal(m.skipped, -1);
-    assert_true(fl_metric_parse(FL_S("step=4, skipped=1e300, loss=2.5"), &m));
+    assert_true(fl_metric_parse(FL_S("step=4, skipped=1e300, loss=2.5"), &names, &m));
     assert_int_equal(m.skipped, -1);
-    assert_true(fl_metric_parse(FL_S("step=4, skipped=7, loss=2.5"), &m));
+    assert_true(fl_metric_parse(FL_S("step=4, skipped=7, loss=2.5"), &names, &m));
     assert_int_equal(m.skipped, 7);
 }
 
@@ -122,5 +124,6 @@ int main(void)
     const struct CMUnitTest tests[] = {cmocka_unit_test(table),
                                        cmocka_unit_test(counts_are_counts)};
 
+    fl_metric_names_init(&names);
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
