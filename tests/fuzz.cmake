@@ -2,13 +2,14 @@
 # they run under libFuzzer and share FL_FUZZ_SECONDS; elsewhere they replay their seeds.
 set(FL_FUZZ_SECONDS 60 CACHE STRING "Seconds of libFuzzer over all targets together")
 
+set(fuzz_rooms_embed base embed)
 set(fuzz_rooms_prefix base read)
 set(fuzz_rooms_reader base read)
 set(fuzz_rooms_rules base match rules)
 set(fuzz_rooms_traceback base read match compress rules embed diagnose)
 
 set(fuzz_targets)
-foreach(name prefix reader rules traceback)
+foreach(name embed prefix reader rules traceback)
   set(ready ON)
   foreach(room ${fuzz_rooms_${name}})
     if(NOT TARGET fl_${room})
