@@ -122,7 +122,7 @@ def check_file(path, users):
         m = BANNED.search(line)
         if m:
             fault(path, n, "%s is banned" % m.group(1))
-    if path.endswith(".c") and not path.startswith("tests/"):
+    if path.endswith((".c", ".cpp")) and not path.startswith("tests/"):
         essay = re.match(r"/\*.*?\*/", text, re.S)
         if not essay or essay.group(0).count("\n") < 2:
             fault(path, 1, "opens with no essay: what it does, what it refuses, why this way")
@@ -155,7 +155,7 @@ def tracked():
         names = [os.path.relpath(os.path.join(d, f), ROOT)
                  for top in ("engine", "embed", "tests")
                  for d, _, files in os.walk(os.path.join(ROOT, top)) for f in files]
-    return sorted(n for n in names if n.endswith((".c", ".h"))
+    return sorted(n for n in names if n.endswith((".c", ".cpp", ".h"))
                   and os.path.isfile(os.path.join(ROOT, n)))
 
 
