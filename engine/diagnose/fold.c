@@ -32,10 +32,6 @@
  * of 200 bytes on which every shipped pattern is tried needs half a million. */
 #define TRY_BYTES (4u << 20)
 #define TRIES 24
-#define IN_VAIN 8         /* times that a class was no metric line, before it is believed */
-#define SAMPLE 16         /* one of so many spare metric lines is read */
-#define TAIL_BYTES 8192   /* the end of a rank's file, which is read */
-#define REDRAWS 512       /* of a bar that are read */
 #define CARRY (16u << 10) /* bytes kept of the block before */
 #define QUIET_LINES 64    /* looked back from the line that ends the job */
 
@@ -365,27 +361,13 @@ static void match_line(struct fl_job *j, const uint32_t *c, size_t n, fl_str lin
     }
 }
 
-/* Remembers how often the lines of a class were taken for metric lines in vain. */
-static void note_metric(struct fl_job *j, uint64_t class, bool taken)
-{
-    size_t at = class % FL_DULL;
-
-    if (j->dull[at].class != class) {
-        if (taken || !class)
-            return;
-        j->dull[at].class = class;
-        j->dull[at].times = 0;
-    }
-    j->dull[at].times = taken ? 0 : j->dull[at].times + 1;
-}
-
 static void follow_signs(struct fl_job *j, uint32_t signs, fl_str line, fl_str message,
                          const struct fl_mark *m, uint64_t class, bool failure)
 {
     if (signs & 1u << FL_SIGN_PLACE)
         fl_places_learn(j, m, message);
     if (signs & 1u << FL_SIGN_METRIC && !failure)
-        note_metric(j, class, fl_timeline_metric(j, message, line, m));
+        fl_spare_note(j, class, fl_timeline_metric(j, message, line, m));
     if (signs & 1u << FL_SIGN_STACK)
         fl_stacks_line(j, message, line, m);
     if (signs & 1u << FL_SIGN_WAIT)
@@ -564,35 +546,6 @@ static uint8_t read_line(struct fl_job *j, const struct fl_block *b, const struc
     return owner_of(&hits, part);
 }
 
-/* Metric lines that may be left unread. In a job in which every rank prints its step they are most
- * of the log and say the same: those of ranks other than the one that the timeline follows; in
- * another rank's file, all but its last ones and a sample. Of a bar that is redrawn over and over
- * in one line, all but a sample too. */
-static bool spare_metric(struct fl_job *j, const struct fl_block *b, const struct fl_lines *lines,
-                         size_t i, uint64_t number)
-{
-    const struct fl_line *l = &lines->v[i];
-    enum fl_peek kind = (enum fl_peek)(l->tag.b >> 32 & 0xff);
-    bool other = fl_timeline_follows_other(j, (int)kind, (int32_t)(uint32_t)l->tag.b);
-
-    for (uint32_t k = 0; k < l->ncand; k++)
-        if (fl_engine_pattern_id(j->engine, lines->cand[l->cand + k]) !=
-            FL_SIGN_ID + FL_SIGN_METRIC)
-            return false;
-    if (other)
-        return true;
-    if (fl_timeline_has_other_file(j, b->file) || (j->dull[l->class % FL_DULL].class == l->class &&
-                                                   j->dull[l->class % FL_DULL].times > IN_VAIN))
-        return number % SAMPLE != 0 && !(b->last && b->len - l->at < TAIL_BYTES);
-    if (!b->nshifts || number != j->redrawn_line) {
-        j->redrawn_line = number;
-        j->redraws = 0;
-        return false;
-    }
-    return ++j->redraws > REDRAWS && j->redraws % SAMPLE != 0 && i + 1 < lines->n &&
-           fl_block_line(b, lines->v[i + 1].at, i + 1) == number;
-}
-
 /* Which rank's line it is, as far as its first bytes tell; in any thread. */
 static bool tag_line(void *ctx, fl_str line, bool again, struct fl_tag *out)
 {
@@ -625,7 +578,7 @@ static int read_block(struct fl_job *j, const struct fl_block *b, const struct f
             by = b->shifts[shift].by;
         number = b->first_line + i + (uint64_t)by;
         j->seq++;
-        if (j->open_tracebacks || (l->ncand && !spare_metric(j, b, lines, i, number))) {
+        if (j->open_tracebacks || (l->ncand && !fl_spare_metric(j, b, lines, i, number))) {
             owner = read_line(j, b, l, c, line, number);
         } else if (kind == FL_PEEK_TASK) {
             if (rank > j->places.max_task)

@@ -423,6 +423,12 @@ enum fl_order fl_mark_order(const struct fl_mark *a, const struct fl_mark *b);
 /* Both have times that can be compared: one clock, and a kernel's own only within its file. */
 bool fl_mark_timed_alike(const struct fl_mark *a, const struct fl_mark *b);
 
+/* spare.c: is line `i` of the block a metric line that may be left unread? */
+bool fl_spare_metric(struct fl_job *j, const struct fl_block *b, const struct fl_lines *lines,
+                     size_t i, uint64_t number);
+/* A line of this class was taken for a metric line, or turned out to be none. */
+void fl_spare_note(struct fl_job *j, uint64_t class, bool taken);
+
 /* traceback.c: feeds one line of a writer. Starts, goes on or ends its open traceback. */
 enum fl_tb_part fl_traceback_line(struct fl_job *j, struct fl_writer *w, fl_str message,
                                   const struct fl_mark *m);
