@@ -142,6 +142,7 @@ lib libpcre2-8 libpcre2-dev
 lib libcjson libcjson-dev
 lib yaml-0.1 libyaml-dev
 lib libxxhash libxxhash-dev
+lib sqlite3 libsqlite3-dev
 lib zlib zlib1g-dev
 lib libzstd libzstd-dev
 lib liblzma liblzma-dev

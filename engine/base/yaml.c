@@ -4,11 +4,18 @@
  * The event interface of libyaml is used, not its documents: a document resolves aliases, and an
  * alias bomb in a user's rule folder should be an error with a line, not a hang. Scalars stay text;
  * what a text means is decided where it is read, so `no` is never a boolean by accident.
+ *
+ * A long list (a hundred thousand incidents) is read a row at a time. libyaml takes its input in
+ * small pieces from a read function, which also counts: a row that has not ended after 16 MiB is
+ * refused there, before a single endless scalar has filled the memory.
  */
 #include "base/yaml.h"
 
+#include <errno.h>
+#include <fcntl.h>
 #include <stdarg.h>
 #include <stdio.h>
+#include <unistd.h>
 #include <yaml.h>
 
 #include "base/file.h"
@@ -16,11 +23,19 @@
 #define MAX_DEPTH 16
 #define MAX_SIZE (16u << 20)
 
+/* What the read function of a long list knows. */
+struct feed {
+    fl_str text; /* what is left of it, when fd < 0 */
+    int fd, broken;
+    size_t row; /* bytes read since the last row ended */
+};
+
 struct builder {
     yaml_parser_t *parser;
     fl_arena *arena;
     const char *file;
     fl_err *err;
+    struct feed *feed; /* of a long list, else NULL */
 };
 
 static int parse_node(struct builder *b, yaml_event_t *ev, int depth, fl_yaml **out);
@@ -32,10 +47,16 @@ static int fail_at(struct builder *b, size_t line, const char *what)
 
 static int next_event(struct builder *b, yaml_event_t *ev)
 {
+    const struct feed *f = b->feed;
+
     if (yaml_parser_parse(b->parser, ev))
         return FL_OK;
     if (b->parser->error == YAML_MEMORY_ERROR)
         return fl_fail_nomem(b->err);
+    if (f && f->broken)
+        return fl_fail(b->err, FL_EINPUT, "%s: cannot be read: %s", b->file, strerror(f->broken));
+    if (f && f->row > MAX_SIZE)
+        return fail_at(b, b->parser->mark.line, "one row is larger than 16 MiB; split it");
     return fl_fail(b->err, FL_ERULE, "%s:%zu: not valid YAML: %s; mend the line", b->file,
                    b->parser->problem_mark.line + 1,
                    b->parser->problem ? b->parser->problem : "unreadable");
@@ -164,7 +185,7 @@ static int parse_document(struct builder *b, fl_yaml **out)
 int fl_yaml_parse(fl_str text, const char *file, fl_arena *arena, const fl_yaml **out, fl_err *err)
 {
     yaml_parser_t parser;
-    struct builder b = {&parser, arena, NULL, err};
+    struct builder b = {&parser, arena, NULL, err, NULL};
     fl_yaml *root = NULL;
     int r;
 
@@ -198,6 +219,174 @@ int fl_yaml_load(const char *path, fl_arena *arena, const fl_yaml **out, fl_err 
     if (r == FL_OK)
         r = fl_yaml_parse(fl_buf_str(&text), path, arena, out, err);
     fl_buf_dispose(&text);
+    return r;
+}
+
+static int feed_read(void *ctx, unsigned char *to, size_t size, size_t *got)
+{
+    struct feed *f = ctx;
+    ssize_t n;
+
+    *got = 0;
+    if (f->row > MAX_SIZE)
+        return 0;
+    if (f->fd < 0) {
+        n = (ssize_t)(size < f->text.n ? size : f->text.n);
+        if (n)
+            memcpy(to, f->text.p, (size_t)n);
+        f->text = fl_str_from(f->text, (size_t)n);
+    } else {
+        do
+            n = read(f->fd, to, size);
+        while (n < 0 && errno == EINTR);
+    }
+    if (n < 0) {
+        f->broken = errno;
+        return 0;
+    }
+    f->row += (size_t)n;
+    *got = (size_t)n;
+    return 1;
+}
+
+struct rows {
+    const char *key;
+    fl_yaml_row_fn fn;
+    void *ctx;
+};
+
+/* The rows of the list up to its end. */
+static int each_row(struct builder *b, const struct rows *rows)
+{
+    fl_arena arena;
+    yaml_event_t ev;
+    fl_yaml *row = NULL;
+    int r = next_event(b, &ev);
+
+    while (r == FL_OK && ev.type != YAML_SEQUENCE_END_EVENT) {
+        fl_arena_init(&arena);
+        b->arena = &arena;
+        r = parse_node(b, &ev, 2, &row);
+        b->feed->row = 0;
+        if (r == FL_OK)
+            r = rows->fn(rows->ctx, row, b->err);
+        fl_arena_dispose(&arena);
+        if (r == FL_OK)
+            r = next_event(b, &ev);
+    }
+    return r; /* the end of a list holds no memory */
+}
+
+/* The key of the document's map, then its list. */
+static int list_of(struct builder *b, const struct rows *rows)
+{
+    yaml_event_t ev;
+    size_t line;
+    bool right, list, none;
+    int r = next_event(b, &ev);
+
+    if (r)
+        return r;
+    line = ev.start_mark.line + 1;
+    right = ev.type == YAML_SCALAR_EVENT &&
+            fl_str_eqz(fl_str_n((char *)ev.data.scalar.value, ev.data.scalar.length), rows->key);
+    none = ev.type == YAML_MAPPING_END_EVENT;
+    yaml_event_delete(&ev);
+    if (none)
+        return FL_OK;
+    if (!right)
+        return fl_fail(b->err, FL_ERULE, "%s:%zu: unknown key; a file holds only '%s:'", b->file,
+                       line, rows->key);
+    r = next_event(b, &ev);
+    if (r)
+        return r;
+    list = ev.type == YAML_SEQUENCE_START_EVENT;
+    none = ev.type == YAML_SCALAR_EVENT && ev.data.scalar.length == 0;
+    line = ev.start_mark.line + 1;
+    yaml_event_delete(&ev);
+    if (!list && !none)
+        return fl_fail(b->err, FL_ERULE, "%s:%zu: '%s' must be a list; begin each row with '- '",
+                       b->file, line, rows->key);
+    r = list ? each_row(b, rows) : FL_OK;
+    if (r)
+        return r;
+    r = next_event(b, &ev);
+    if (r)
+        return r;
+    none = ev.type == YAML_MAPPING_END_EVENT;
+    line = ev.start_mark.line + 1;
+    yaml_event_delete(&ev);
+    return none ? FL_OK
+                : fl_fail(b->err, FL_ERULE, "%s:%zu: unknown key; a file holds only '%s:'", b->file,
+                          line, rows->key);
+}
+
+static int rows_document(struct builder *b, const struct rows *rows)
+{
+    yaml_event_t ev;
+    bool seen = false;
+    int r;
+
+    for (;;) {
+        r = next_event(b, &ev);
+        if (r)
+            return r;
+        if (ev.type == YAML_STREAM_END_EVENT)
+            return FL_OK;
+        if (ev.type == YAML_STREAM_START_EVENT || ev.type == YAML_DOCUMENT_START_EVENT ||
+            ev.type == YAML_DOCUMENT_END_EVENT) {
+            yaml_event_delete(&ev);
+            continue;
+        }
+        if (seen)
+            r = fail_at(b, ev.start_mark.line, "only one document a file");
+        else if (ev.type == YAML_SCALAR_EVENT && ev.data.scalar.length == 0)
+            r = FL_OK;
+        else if (ev.type != YAML_MAPPING_START_EVENT)
+            r = fl_fail(b->err, FL_ERULE, "%s:%zu: begin the file with '%s:'", b->file,
+                        ev.start_mark.line + 1, rows->key);
+        else
+            r = list_of(b, rows);
+        yaml_event_delete(&ev);
+        seen = true;
+        if (r)
+            return r;
+    }
+}
+
+static int feed_rows(struct feed *f, const char *file, const struct rows *rows, fl_err *err)
+{
+    yaml_parser_t parser;
+    struct builder b = {&parser, NULL, file, err, f};
+    int r;
+
+    if (!yaml_parser_initialize(&parser))
+        return fl_fail_nomem(err);
+    yaml_parser_set_input(&parser, feed_read, f);
+    r = rows_document(&b, rows);
+    yaml_parser_delete(&parser);
+    return r > 0 ? FL_OK : r;
+}
+
+int fl_yaml_rows(fl_str text, const char *file, const char *key, fl_yaml_row_fn fn, void *ctx,
+                 fl_err *err)
+{
+    struct feed f = {.text = text, .fd = -1};
+    struct rows rows = {key, fn, ctx};
+
+    return feed_rows(&f, file, &rows, err);
+}
+
+int fl_yaml_rows_load(const char *path, const char *key, fl_yaml_row_fn fn, void *ctx, fl_err *err)
+{
+    struct feed f = {.fd = open(path, O_RDONLY | O_CLOEXEC)};
+    struct rows rows = {key, fn, ctx};
+    int r;
+
+    if (f.fd < 0)
+        return fl_fail(err, FL_EINPUT, "%s: cannot be opened: %s", path, strerror(errno));
+    r = feed_rows(&f, path, &rows, err);
+    close(f.fd);
     return r;
 }
 

@@ -28,6 +28,18 @@ int fl_yaml_parse(fl_str text, const char *file, fl_arena *arena, const fl_yaml 
 /* Reads the file and parses it. */
 int fl_yaml_load(const char *path, fl_arena *arena, const fl_yaml **out, fl_err *err);
 
+/*
+ * Long lists, a row at a time: the document is a map with the one key `key`, whose value is a list
+ * (an empty document or value is a list of none). Each row's tree lives until `fn` returns, so the
+ * memory needed is that of one row and not of the file. A code other than 0 from `fn` ends it: a
+ * negative one is handed on, a positive one counts as success. A row may have 16 MiB, the file any
+ * size. `file` is borrowed for the call.
+ */
+typedef int (*fl_yaml_row_fn)(void *ctx, const fl_yaml *row, fl_err *err);
+int fl_yaml_rows(fl_str text, const char *file, const char *key, fl_yaml_row_fn fn, void *ctx,
+                 fl_err *err);
+int fl_yaml_rows_load(const char *path, const char *key, fl_yaml_row_fn fn, void *ctx, fl_err *err);
+
 /* Child of a map, or NULL. */
 const fl_yaml *fl_yaml_get(const fl_yaml *map, const char *key);
 /* An error at this node: "file:line: text". Returns `code`. */
