@@ -99,7 +99,7 @@ int sq_fail(struct sq *q, int rc, fl_err *err)
 {
     const char *path = q->path, *why = q->db ? sqlite3_errmsg(q->db) : sqlite3_errstr(rc);
 
-    switch (rc & 0xFF) {
+    switch (rc == SQLITE_IOERR_NOMEM ? SQLITE_NOMEM : rc & 0xFF) {
     case SQLITE_NOMEM:
         return fl_fail_nomem(err);
     case SQLITE_FULL:
@@ -540,7 +540,9 @@ int fl_store_sqlite(const char *path, const struct fl_store_opts *o,
     if (!r) {
         sqlite3_db_config(q->db, SQLITE_DBCONFIG_DEFENSIVE, 1, NULL);
         sqlite3_db_config(q->db, SQLITE_DBCONFIG_TRUSTED_SCHEMA, 0, NULL);
-        r = sq_exec(q, "PRAGMA foreign_keys=ON; PRAGMA cell_size_check=ON; PRAGMA temp_store=2",
+        r = sq_exec(q,
+                    "PRAGMA foreign_keys=ON; PRAGMA cell_size_check=ON; PRAGMA temp_store=2; "
+                    "PRAGMA journal_size_limit=16777216",
                     err);
     }
     if (r) {
