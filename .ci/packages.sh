@@ -148,3 +148,19 @@ lib libzstd libzstd-dev
 lib liblzma liblzma-dev
 lib sentencepiece libsentencepiece-dev
 '
+
+# FAISS, for the index of past incidents. Faultline builds and works without, so what cannot be had
+# here is said and stops nothing.
+has_faiss_headers() {
+    test -e "${FL_FAISS_INCLUDE:-/usr/include}/faiss/c_api/Index_c.h"
+}
+FL_FAISS_NEEDS='
+cmd c++ g++
+test has_faiss_headers libfaiss-dev
+lib openblas libopenblas-openmp-dev|libopenblas-dev
+'
+# want_faiss ROOT: in a subshell, since what is missing ends it.
+want_faiss() {
+    (install_needs "$FL_FAISS_NEEDS" && "$1/.ci/faiss.sh") ||
+        say "going on without FAISS: past incidents are compared one by one"
+}
