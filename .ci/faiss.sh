@@ -1,5 +1,5 @@
 #!/bin/sh
-# .ci/faiss.sh [--again]
+# .ci/faiss.sh [--again | --sources FOLDER]
 #
 # Builds FAISS's C functions. The distribution's libfaiss-dev has their headers but the library
 # holds none of them, so they are compiled from the same version's source package into
@@ -9,7 +9,8 @@
 # The source package comes from where the installed one came from: copies of the machine's own
 # sources, turned into deb-src, in a folder of this script's own, with lists and caches of its own.
 # The apt set-up of the machine is read and not touched, and no root is needed. The archive's
-# signatures are checked as always. FAULTLINE_FAISS_SOURCE names an unpacked source folder (with
+# signatures are checked as always. --sources only prints what becomes of the sources in FOLDER (laid
+# out as /etc/apt). FAULTLINE_FAISS_SOURCE names an unpacked source folder (with
 # c_api in it) instead, for machines without a network.
 #
 # The exit status is 0 when the functions are there. Without them Faultline builds and works; it
@@ -28,6 +29,34 @@ stop() {
     say "$1"
     exit 1
 }
+
+# One-line sources: `deb` becomes `deb-src`, options kept but for the architectures, which sources
+# have none of; discs are left out. The other format: the field Types.
+copy_sources() {
+    mkdir -p "$2"
+    n=0
+    for file in "$1/sources.list" "$1"/sources.list.d/*.list; do
+        [ -f "$file" ] || continue
+        n=$((n + 1))
+        sed -n -e '/cdrom:/d' -e 's/^[[:space:]]*deb[[:space:]]\{1,\}/deb-src /' \
+            -e '/^deb-src /{s/\(\[[^]]*\)arch=[^] ]* */\1/;s/\[ *\] *//;p;}' "$file" >"$2/$n.list"
+    done
+    for file in "$1"/sources.list.d/*.sources; do
+        [ -f "$file" ] || continue
+        n=$((n + 1))
+        sed -e 's/^[Tt][Yy][Pp][Ee][Ss]:.*/Types: deb-src/' -e '/^[Aa]rchitectures:/d' "$file" \
+            >"$2/$n.sources"
+    done
+    [ "$n" != 0 ] || stop "apt has no sources in $1"
+}
+
+if [ "${1-}" = --sources ]; then
+    work=$(mktemp -d)
+    trap 'rm -rf "$work"' EXIT
+    copy_sources "${2:-/etc/apt}" "$work/sources"
+    cat "$work"/sources/*
+    exit 0
+fi
 
 [ -e "$include/faiss/c_api/Index_c.h" ] || stop "no $include/faiss/c_api: libfaiss-dev is not installed"
 number() {
@@ -49,31 +78,10 @@ trap 'rm -rf "$work"' EXIT
 trap 'exit 1' HUP INT TERM
 true >"$log"
 
-# One-line sources: `deb` becomes `deb-src`, options kept but for the architectures, which sources
-# have none of. The other format: the field Types.
-copy_sources() {
-    parts=${FL_APT_ETC:-/etc/apt}
-    mkdir -p "$work/sources" "$work/lists/partial" "$work/cache/archives/partial"
-    for file in "$parts/sources.list" "$parts"/sources.list.d/*.list; do
-        [ -f "$file" ] || continue
-        n=$((${n:-0} + 1))
-        sed -n -e 's/^[[:space:]]*deb[[:space:]]\{1,\}/deb-src /' \
-            -e '/^deb-src /{s/\(\[[^]]*\)arch=[^] ]*/\1/;s/\[ *\] *//;p;}' "$file" \
-            >"$work/sources/$n.list"
-    done
-    for file in "$parts"/sources.list.d/*.sources; do
-        [ -f "$file" ] || continue
-        n=$((${n:-0} + 1))
-        sed -e 's/^[Tt]ypes:.*/Types: deb-src/' -e '/^[Aa]rchitectures:/d' "$file" \
-            >"$work/sources/$n.sources"
-    done
-    [ -n "${n-}" ] || stop "apt has no sources in $parts"
-}
-
 own_apt() {
     apt-get -q -o Dir::Etc::sourcelist=/dev/null -o "Dir::Etc::sourceparts=$work/sources" \
         -o "Dir::State::lists=$work/lists" -o "Dir::Cache=$work/cache" \
-        -o APT::Sandbox::User= -o Acquire::Retries=2 -o Acquire::Languages=none \
+        -o APT::Sandbox::User= -o Acquire::Retries=2 -o Acquire::http::Timeout=30 -o Acquire::Languages=none \
         -o Acquire::IndexTargets::deb-src::DEP-11::DefaultEnabled=false "$@" >>"$log" 2>&1
 }
 
@@ -81,13 +89,13 @@ fetch() {
     command -v apt-get >/dev/null 2>&1 ||
         stop "no apt-get here; give FAULTLINE_FAISS_SOURCE the source of FAISS $version"
     say "fetching the source of FAISS $version (1 MB; lists of packages: some 10 MB)"
-    copy_sources
+    copy_sources /etc/apt "$work/sources"
+    mkdir -p "$work/lists/partial" "$work/cache/archives/partial"
     # A source that does not answer is no reason to stop: the package may come from another.
     own_apt update || true
     exact=$(dpkg-query -W -f '${source:Version}' libfaiss-dev 2>/dev/null || true)
     cd "$work"
     own_apt source --download-only --only-source ${exact:+"faiss=$exact"} || {
-        [ -n "$exact" ] || exact=none
         own_apt source --download-only --only-source faiss || true
     }
     archive=

@@ -66,7 +66,9 @@ int fl_index_engine_load(const struct fl_index_engine **out, fl_err *err)
         if (found)
             r = load(path, out, err);
     }
-    if (!found)
+    if (!found && a.failed)
+        r = fl_fail_nomem(err);
+    else if (!found)
         fl_fail(err, r,
                 "%s is not beside the program: it was built without FAISS, and similar incidents "
                 "are searched one by one",

@@ -17,3 +17,21 @@ if(TARGET fl_faiss)
   add_dependencies(test_index fl_faiss)
   add_dependencies(test_index_build fl_faiss)
 endif()
+
+if(TARGET fl_faiss)
+  add_executable(fault_index fault/test_index.c)
+  foreach(room base embed)
+    target_include_directories(fault_index PRIVATE ${CMAKE_BINARY_DIR}/include/${room})
+    target_sources(fault_index PRIVATE $<TARGET_OBJECTS:fl_${room}>)
+  endforeach()
+  target_link_libraries(fault_index PRIVATE fl_flags PkgConfig::CMOCKA ${external} m)
+  add_dependencies(fault_index fl_faiss)
+  add_test(NAME fault.index COMMAND fault_index)
+endif()
+
+# What .ci/faiss.sh makes of the sources of apt, in both their formats.
+if(FL_GATES)
+  add_test(NAME gate.faiss_sources COMMAND sh -c
+    ".ci/faiss.sh --sources tests/data/apt | diff -u tests/data/apt/expected -")
+  set_tests_properties(gate.faiss_sources PROPERTIES WORKING_DIRECTORY ${CMAKE_SOURCE_DIR})
+endif()
