@@ -285,28 +285,35 @@ out:
     return r;
 }
 
-/* A flat index goes from the file into FAISS's hands; it was checked a moment before. */
+/* All of FAISS's bytes, from the file into its hands; they were checked a moment before. */
+static int faiss_read_file(const struct fl_index *ix, void **out, fl_err *err)
+{
+    int fd = fcntl(ix->fd, F_DUPFD_CLOEXEC, 0);
+    FILE *f = fd >= 0 ? fdopen(fd, "rb") : NULL;
+    int r;
+
+    if (!f && fd >= 0)
+        close(fd);
+    if (!f || fseeko(f, sizeof(ix->disk), SEEK_SET)) {
+        r = fl_fail(err, FL_EINPUT, "%s: cannot be read: %s", ix->path, strerror(errno));
+        if (f)
+            fclose(f);
+        return r;
+    }
+    return faiss_read(ix, f, out, err);
+}
+
 static int read_whole(struct fl_index *ix, fl_err *err)
 {
     struct part none = {NULL, 0};
-    int r, fd;
-    FILE *f;
+    int r;
 
-    if (ix->disk.nlist) {
-        r = make_part(ix, NULL, 0, &none, err);
-        if (r == FL_OK)
-            ix->whole = none.ix;
-        return r;
-    }
-    fd = fcntl(ix->fd, F_DUPFD_CLOEXEC, 0);
-    f = fd >= 0 ? fdopen(fd, "rb") : NULL;
-    if (!f && fd >= 0)
-        close(fd);
-    if (f && fseeko(f, sizeof(ix->disk), SEEK_SET)) {
-        fclose(f);
-        return fl_fail(err, FL_EINPUT, "%s: cannot be read: %s", ix->path, strerror(errno));
-    }
-    return faiss_read(ix, f, &ix->whole, err);
+    if (!ix->disk.nlist)
+        return faiss_read_file(ix, &ix->whole, err);
+    r = make_part(ix, NULL, 0, &none, err);
+    if (r == FL_OK)
+        ix->whole = none.ix;
+    return r;
 }
 
 static int open_parts(struct fl_index *ix, fl_err *err)
@@ -454,28 +461,24 @@ int fl_index_read_whole(const char *path, const struct fl_index_head *expect,
                         struct fl_index_whole *out, fl_err *err)
 {
     struct fl_index *ix = NULL;
-    struct part all = {NULL, 0};
-    uint32_t *lists = NULL;
+    void *all = NULL;
     int r = fl_index_open(path, expect, 0, &ix, err);
 
     if (r)
         return r;
-    out->engine = ix->engine;
-    out->disk = ix->disk;
-    if (!ix->disk.nlist) {
-        all.ix = ix->whole;
-        ix->whole = NULL;
-    } else {
-        lists = fl_malloc(ix->disk.nlist * sizeof(*lists));
-        r = lists ? FL_OK : fl_fail_nomem(err);
-        for (uint32_t i = 0; i < ix->disk.nlist && lists; i++)
-            lists[i] = i;
+    if (ix->disk.nlist) {
+        r = fl_index_verify(ix, err);
         if (r == FL_OK)
-            r = make_part(ix, lists, ix->disk.nlist, &all, err);
+            r = faiss_read_file(ix, &all, err);
+    } else {
+        all = ix->whole;
+        ix->whole = NULL;
     }
-    if (r == FL_OK)
-        out->ix = all.ix;
-    fl_free(lists);
+    if (r == FL_OK) {
+        out->engine = ix->engine;
+        out->disk = ix->disk;
+        out->ix = all;
+    }
     fl_index_free(ix);
     return r;
 }

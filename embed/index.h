@@ -46,7 +46,11 @@ typedef int (*fl_index_progress)(void *ctx, const char *what, uint64_t done, uin
  * or the process is killed, `path` is as it was; a killed build may leave "PATH.tmp-XXXXXX", which
  * nothing reads and the next build for the same path removes when it is an hour old. The same
  * vectors in the same order give the same file, on the same machine. Memory: about 270 bytes a
- * vector of 256 dimensions, and the sample of at most 84,000 vectors. FL_EIO: the disk.
+ * vector of 256 dimensions, and the sample of at most 82,000 vectors. FL_EIO: the disk.
+ *
+ * Training uses all processors through OpenMP (OMP_NUM_THREADS limits it; on a busy machine
+ * OMP_WAIT_POLICY=passive). OpenMP does not survive fork(): do not build in a process that was
+ * forked from one that has built before. Searching starts no threads.
  */
 int fl_index_build(const struct fl_index_head *head, const struct fl_index_source *source,
                    fl_index_progress progress, void *progress_ctx, const char *path, fl_err *err);
