@@ -89,8 +89,8 @@ static void choose_kind(uint64_t count, uint32_t *nlist, uint32_t *nprobe)
 static int tell(const struct build *b, const char *what, uint64_t done, uint64_t total, fl_err *err)
 {
     if (b->progress && b->progress(b->progress_ctx, what, done < total ? done : total, total))
-        return fl_fail(err, FL_ELIMIT, "%s: making the index was stopped; the old one is in use",
-                       b->path);
+        return fl_fail(err, FL_ELIMIT,
+                       "%s: making the index was stopped; what was there is unchanged", b->path);
     return FL_OK;
 }
 
@@ -212,8 +212,8 @@ static int add_all(struct build *b, fl_err *err)
 
 static int disk_failed(const char *path, int e, fl_err *err)
 {
-    return fl_fail(err, FL_EIO, "%s: the index cannot be written: %s; the old one is in use", path,
-                   e == ENOSPC || e == EDQUOT ? "the disk is full" : strerror(e ? e : EIO));
+    return fl_fail(err, FL_EIO, "%s: the index cannot be written: %s; what was there is unchanged",
+                   path, e == ENOSPC || e == EDQUOT ? "the disk is full" : strerror(e ? e : EIO));
 }
 
 /* Removes what a killed build of the same path left: no one holds its lock. */

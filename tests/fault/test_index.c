@@ -136,7 +136,7 @@ static void fill_disk_and_exit(struct setting *s)
         if (mount("none", where, "tmpfs", 0, sizes[i]))
             _exit(77);
         r = fl_index_build(&s->head, &source, NULL, NULL, path, &err);
-        if (r != FL_EIO || !strstr(err.msg, "the disk is full; the old one is in use")) {
+        if (r != FL_EIO || !strstr(err.msg, "the disk is full; what was there is unchanged")) {
             printf("%s: code %d '%s'\n", sizes[i], r, err.msg);
             fflush(stdout);
             _exit(1);
