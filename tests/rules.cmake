@@ -1,1 +1,2 @@
 fl_unit(rules ROOMS base match rules)
+fl_unit(filters ROOMS base read match rules)

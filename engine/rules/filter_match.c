@@ -133,18 +133,13 @@ static size_t count_lines(const char *p, const char *end)
     return n;
 }
 
-int fl_filters_block(const fl_filters *f, fl_match_scratch *s, fl_str lines, uint16_t *verdict,
-                     size_t nlines, fl_err *err)
+static int judge_block(const fl_filters *f, fl_match_scratch *s, fl_str lines, uint16_t *verdict,
+                       fl_err *err)
 {
     const struct fl_candidate *c = NULL;
     size_t n = 0, at = 0, line = 0;
-    int r;
+    int r = fl_match_block(f->matcher, s, lines, &c, &n, err);
 
-    memset(verdict, 0, nlines * sizeof(*verdict));
-    if (count_lines(lines.p, lines.p + lines.n) != nlines)
-        return fl_fail(err, FL_EBUG, "%zu verdicts are asked for, but there are %zu lines", nlines,
-                       count_lines(lines.p, lines.p + lines.n));
-    r = fl_match_block(f->matcher, s, lines, &c, &n, err);
     for (size_t i = 0, k; r == FL_OK && i < n; i = k) {
         struct line l = {f, s, fl_str_n(lines.p + c[i].at, c[i].len), c + i, 0};
         for (k = i; k < n && c[k].at == c[i].at; k++)
@@ -157,6 +152,45 @@ int fl_filters_block(const fl_filters *f, fl_match_scratch *s, fl_str lines, uin
         if (fl_match_out_of_memory(s))
             r = fl_fail_nomem(err);
     }
+    return r;
+}
+
+/* Where PCRE2 is the scanner, it may have given up there, and a line lacks the candidate of a keep
+ * or a guard. Each line that would be dropped is scanned by itself, and stays when that is so. */
+static int doubt_drops(const fl_filters *f, fl_match_scratch *s, fl_str lines, uint16_t *verdict,
+                       fl_err *err)
+{
+    const struct fl_candidate *c;
+    size_t n, at = 0;
+    int r = FL_OK;
+
+    for (size_t line = 0; r == FL_OK && at < lines.n; line++) {
+        const char *lf = memchr(lines.p + at, '\n', lines.n - at);
+        fl_str one = fl_str_sub(lines, at, (size_t)(lf + 1 - lines.p) - at);
+        uint64_t limited = fl_match_limited(s);
+        at += one.n;
+        if (!verdict[line] || f->rs->filters[verdict[line] - 1].action != FL_FILTER_DROP)
+            continue;
+        r = fl_match_block(f->matcher, s, one, &c, &n, err);
+        if (fl_match_limited(s) != limited)
+            verdict[line] = 0;
+    }
+    return r;
+}
+
+int fl_filters_block(const fl_filters *f, fl_match_scratch *s, fl_str lines, uint16_t *verdict,
+                     size_t nlines, fl_err *err)
+{
+    uint64_t limited = fl_match_limited(s);
+    int r;
+
+    memset(verdict, 0, nlines * sizeof(*verdict));
+    if (count_lines(lines.p, lines.p + lines.n) != nlines)
+        return fl_fail(err, FL_EBUG, "%zu verdicts are asked for, but there are %zu lines", nlines,
+                       count_lines(lines.p, lines.p + lines.n));
+    r = judge_block(f, s, lines, verdict, err);
+    if (r == FL_OK && fl_match_limited(s) != limited)
+        r = doubt_drops(f, s, lines, verdict, err);
     if (r)
         memset(verdict, 0, nlines * sizeof(*verdict));
     return r;
