@@ -85,7 +85,7 @@ static const struct cli_opt list_opts[] = {
 };
 
 static const struct cli_opt test_opts[] = {
-    VALUE(0, "id", "ID", CLI_OPT_TEXT, id, "test this rule only"),
+    VALUE(0, "id", "ID", CLI_OPT_TEXT, id, "test this rule or filter only"),
     VALUE(0, "quiet-logs", "DIR", CLI_OPT_TEXT, quiet_logs,
           "healthy logs on which stable rules must be silent (else corpus/quiet beside the rules, "
           "where it is there)"),
@@ -152,9 +152,8 @@ const struct cli_command cli_commands[] = {
     {.name = "rules list",
      .args = "",
      .brief = "list the rules, or their patterns",
-     .about =
-         "One line a rule: its id, its role, its maturity and the cause it names. With -v also "
-         "the file and line it stands in.",
+     .about = "One line a rule: its id, its role, its maturity and the cause it names; then the "
+              "filters with their action. With -v also the file and line it stands in.",
      .examples = "diagnose rules list\tall rules\n"
                  "diagnose rules list --patterns > p; rg -f p job.log\tsearch with other tools\n",
      .own = list_opts,
@@ -175,9 +174,10 @@ const struct cli_command cli_commands[] = {
      .args = "",
      .brief = "test the rules on their own examples",
      .about = "Each hit must be taken by its own rule, no near-miss may be, the rule files must "
-              "have no fault, and stable rules must be silent on healthy logs. Each failure is "
-              "printed as FILE:LINE: TEXT, then a summary. The exit status is 0 when all is right "
-              "and 3 when it is not.",
+              "have no fault, and stable rules must be silent on healthy logs. Filters must take "
+              "their lines and none that a failure rule takes. Each failure is printed as "
+              "FILE:LINE: TEXT, then a summary. The exit status is 0 when all is right and 3 when "
+              "it is not.",
      .examples = "diagnose rules test\tafter every change\n"
                  "diagnose rules test --id my-rule --rules ./my-rules\twhile writing one\n",
      .own = test_opts,
