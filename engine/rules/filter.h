@@ -55,8 +55,9 @@ const char *fl_filters_cache_note(const fl_filters *f); /* as fl_matcher_cache_n
  * The verdict on each of `nlines` whole lines (each ended by LF): index of the deciding filter in
  * fl_ruleset.filters plus 1, or 0 when none has a say. Keep beats head beats drop; among equals the
  * first in file order decides. A drop filter has no say on a line that a guard matches, unless it
- * names that guard in `despite`, nor on a line where PCRE2 gave up a match at its limits: there it
- * cannot be known what the line holds. On failure all verdicts are 0.
+ * names that guard in `despite`, nor on one with prose before the match (four plain words in a row:
+ * two writers' texts in one line), nor on a line where PCRE2 gave up a match at its limits: there
+ * it cannot be known what the line holds. On failure all verdicts are 0.
  *
  * Lines are taken as they stand, with their prefixes. Up to 2^31 bytes.
  */

@@ -6,6 +6,11 @@
  * lines of a log. Putting both into one matcher was not done: each metric line would then be a
  * candidate several times over in a pass that reads gigabytes.
  *
+ * Ranks share a pipe, and a write may be torn: one line then holds the end of what one rank said
+ * and a routine line of another. Patterns may begin anywhere, since a line has prefixes, so a drop
+ * filter looks at what stands before its match, and leaves the line when that reads as words and
+ * not as a prefix.
+ *
  * A line is judged in two passes over its candidates. The first sees keeps, heads and guards, which
  * are few; drop filters are tried only when no keep and no head has the line, and then in file
  * order until one takes it.
@@ -16,6 +21,8 @@
 
 #include "rules/parts.h"
 #include "base/alloc.h"
+
+#define PROSE_WORDS 4
 
 struct fl_filters {
     const struct fl_ruleset *rs;
@@ -77,9 +84,39 @@ struct line {
     size_t n;
 };
 
+static bool letter(char c)
+{
+    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z');
+}
+
+/* Plain words in a row, one blank between them: nobody's prefix, but another writer's text. */
+static bool prose(fl_str s)
+{
+    unsigned words = 0;
+    size_t i = 0, n;
+
+    while (i < s.n) {
+        for (n = 0; i + n < s.n && letter(s.p[i + n]); n++)
+            ;
+        words = n > 1 ? words + 1 : 0;
+        if (words == PROSE_WORDS)
+            return true;
+        i += n;
+        if (i < s.n && s.p[i] != ' ')
+            words = 0;
+        i++;
+    }
+    return false;
+}
+
 static bool takes(const struct line *l, const struct fl_candidate *c, const struct fl_filter *f)
 {
-    if (!fl_match_confirm(l->f->matcher, l->s, c->pattern, l->text, 0, NULL))
+    struct fl_caps caps;
+
+    if (!fl_match_confirm(l->f->matcher, l->s, c->pattern, l->text, 0, &caps))
+        return false;
+    if (f->action == FL_FILTER_DROP &&
+        prose(fl_str_sub(l->text, 0, (size_t)(caps.whole.p - l->text.p))))
         return false;
     for (size_t i = 0; i < f->nnots; i++)
         if (fl_regex_match(f->nots[i], l->s, l->text, NULL))

@@ -125,6 +125,10 @@ static const struct {
     {"retired", ""},
     {"", ""},
     {"nothing of all this", ""},
+    {"(worker pid=4123, ip=10.0.0.1) [rank0]: one two three: step 3", "d-first"},
+    {"one two three four step 3", ""},
+    {"one two-three four, five six 7 eight nine step 3", "d-first"},
+    {"one two three four world size 3", "h"},
 };
 
 static void keep_beats_head_beats_drop(void **state)
