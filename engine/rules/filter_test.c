@@ -168,6 +168,21 @@ static int lint_pattern(struct tester *t, const struct fl_filter *f, const struc
     return r < 0 ? fl_fail(err, r, "%s", problem.msg) : FL_OK;
 }
 
+/* A pattern that no example needs is one that nobody has seen work. */
+static void show_patterns(struct tester *t, const struct fl_filter *f)
+{
+    for (uint32_t k = 0; k < f->npatterns; k++) {
+        fl_str regex = t->rs->filter_patterns[f->pattern + k].regex;
+        bool shown = false;
+        for (size_t i = 0; i < f->ntakes && !shown; i++)
+            shown = fl_match_confirm(fl_filters_matcher(t->f), t->s, f->pattern + k, f->takes[i], 0,
+                                     NULL);
+        if (!shown)
+            say(t, f->file, f->line, "'%s': no example shows the pattern: %.*s", f->id,
+                FL_FMT(fl_str_sub(regex, 0, 300)));
+    }
+}
+
 static int test_filter(struct tester *t, const struct fl_filter *f, fl_err *err)
 {
     int r = FL_OK;
@@ -184,6 +199,7 @@ static int test_filter(struct tester *t, const struct fl_filter *f, fl_err *err)
         say(t, f->file, f->line, "'%s' has no source; say where the wording is from", f->id);
     for (uint32_t k = 0; k < f->npatterns && r == FL_OK; k++)
         r = lint_pattern(t, f, &t->rs->filter_patterns[f->pattern + k], err);
+    show_patterns(t, f);
     if (r == FL_OK)
         r = test_takes(t, f, err);
     return r ? r : test_misses(t, f, err);

@@ -356,6 +356,7 @@ static void test_finds_each_fault(void **state)
         "'d-b' has no near-miss",
         "'d-b': Vectorscan and ripgrep read this pattern differently or not at all: (?=b)b",
         "'d-b': no '^' in a pattern",
+        "'d-b': no example shows the pattern: ^c",
         "'d-b': the pattern matches an empty line: z*",
         "'d-b': example 1 has more than one line",
         "'d-b': example 2 is taken by d-a",
