@@ -1,13 +1,14 @@
 /*
  * Any text as taxonomy, policy and rules: it loads or is refused with a message that names a place,
  * and what loads is whole. Lines of "%%" part the three; with fewer, the last one is the rules, and
- * an input without any meets a small taxonomy of its own.
+ * an input without any meets a small taxonomy of its own. One that begins with "filters:" is
+ * filters.
  */
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "rules/rules.h"
+#include "rules/filter.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n);
 
@@ -37,6 +38,16 @@ static void check(const struct fl_ruleset *rs)
             fl_ruleset_cause(rs, fl_str_c(c->id)) != (int)i)
             abort();
     }
+    for (size_t i = 0; i < rs->nfilters; i++) {
+        const struct fl_filter *f = &rs->filters[i];
+        if (fl_filter_find(rs, fl_str_c(f->id)) != (int)i ||
+            f->pattern + f->npatterns > rs->nfilter_patterns ||
+            (f->despite && f->action != FL_FILTER_DROP) || f->guard >= FL_FILTER_GUARDS)
+            abort();
+        for (uint32_t k = 0; k < f->npatterns; k++)
+            if (rs->filter_patterns[f->pattern + k].id != i)
+                abort();
+    }
     for (size_t i = 0; i < rs->npolicy; i++)
         if (!fl_action_find(rs->policy[i].action))
             abort();
@@ -55,6 +66,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n)
         r = fl_ruleset_parse(first, second, rest, &rs, &err);
     else if (second.n)
         r = fl_ruleset_parse(first, FL_S(""), second, &rs, &err);
+    else if (fl_str_starts(first, FL_S("filters:")))
+        r = fl_ruleset_parse_filters(small, FL_S(""), first, &rs, &err);
     else
         r = fl_ruleset_parse(small, FL_S(""), first, &rs, &err);
     if (r == 0)

@@ -14,6 +14,7 @@
 
 #include <cmocka.h>
 
+#define FL_BASE_INTERNAL /* the hook itself calls libc */
 #include "base/alloc.h"
 #include "base/buf.h"
 #include "base/file.h"
@@ -550,6 +551,81 @@ static void decisive_lines_of_cases_stay(void **state)
     shut(&x);
 }
 
+struct hook {
+    unsigned long n, fail_at; /* 0: never */
+    long live;
+};
+
+static void *counted(void *ctx, void *p, size_t n)
+{
+    struct hook *h = ctx;
+
+    if (n == 0) {
+        h->live -= p != NULL;
+        free(p);
+        return NULL;
+    }
+    if (++h->n == h->fail_at)
+        return NULL;
+    h->live += p == NULL;
+    return realloc(p, n);
+}
+
+/* All of it once: 0, or the code of what failed. */
+static int from_text_to_verdict(uint16_t verdict[2])
+{
+    struct fl_match_opts opts = {.engine = FL_MATCH_PCRE2, .jit = true};
+    struct fl_ruleset *rs = NULL;
+    fl_filters *f = NULL;
+    fl_match_scratch *s = NULL;
+    fl_err err = {0};
+    int r = fl_ruleset_parse_filters(fl_str_c(taxonomy), FL_S(""), fl_str_c(some), &rs, &err);
+
+    if (!r)
+        r = fl_filters_new(rs, &opts, &f, &err);
+    if (!r)
+        r = fl_filters_scratch_new(f, &s, &err);
+    if (!r)
+        r = fl_filters_block(f, s, FL_S("step 3 loss nan\nknown: it failed\n"), verdict, 2, &err);
+    if (r && err.code != r)
+        fail_msg("returned %d, told %d", r, err.code);
+    fl_match_scratch_free(s);
+    fl_filters_free(f);
+    fl_ruleset_free(rs);
+    return r;
+}
+
+static void running_out_of_memory_is_told(void **state)
+{
+    uint16_t right[2] = {0}, v[2];
+    unsigned long failed = 0;
+    struct hook h = {0};
+    int r = FL_ENOMEM;
+
+    (void)state;
+    fl_alloc_hook(counted, &h);
+    assert_int_equal(from_text_to_verdict(right), 0);
+    assert_true(right[0] && right[1] && right[0] != right[1]);
+    for (unsigned long at = 1;; at++) {
+        v[0] = v[1] = 0;
+        h.n = 0;
+        h.fail_at = at;
+        r = from_text_to_verdict(v);
+        if (h.live)
+            fail_msg("allocation %lu: %ld are left behind", at, h.live);
+        if (h.n < at)
+            break;
+        failed += r == FL_ENOMEM;
+        if (r != FL_ENOMEM && (r || v[0] != right[0] || v[1] != right[1]))
+            fail_msg("allocation %lu: %d, verdicts %d and %d", at, r, v[0], v[1]);
+        if (r && (v[0] || v[1]))
+            fail_msg("allocation %lu: a verdict in spite of failure", at);
+    }
+    fl_alloc_hook(NULL, NULL);
+    print_message("%lu allocations failed\n", failed);
+    assert_true(failed > 50);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -563,6 +639,7 @@ int main(void)
         cmocka_unit_test(traceback_lines_stay),
         cmocka_unit_test(engines_agree),
         cmocka_unit_test(decisive_lines_of_cases_stay),
+        cmocka_unit_test(running_out_of_memory_is_told),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
