@@ -8,7 +8,7 @@ set(fuzz_rooms_incidents base store)
 set(fuzz_rooms_prefix base read)
 set(fuzz_rooms_reader base read)
 set(fuzz_rooms_rules base match rules)
-set(fuzz_rooms_traceback base read match compress rules embed diagnose)
+set(fuzz_rooms_traceback base read match compress store rules embed diagnose)
 
 set(fuzz_targets)
 foreach(name embed filters incidents prefix reader rules traceback)

@@ -44,18 +44,17 @@ static void open_tokenizer(struct fl_digest_page *d)
         d->account.tokenizer = "sentencepiece";
 }
 
-/* Asks the filters once for each shape. */
-static int ask_filters(struct fl_digest_page *d, const fl_engine *e, fl_err *err)
+int fl_page_ask_filters(struct fl_page *p, const fl_engine *e, fl_err *err)
 {
-    const struct fl_shapes *t = &d->page.job->gather->shapes;
+    const struct fl_shapes *t = &p->job->gather->shapes;
     fl_match_scratch *s = NULL;
     fl_filters *f = NULL;
     fl_buf b;
     int r;
 
-    d->page.filter = fl_calloc(t->n + 1, sizeof(*d->page.filter));
-    d->page.fate = fl_calloc(t->n + 1, sizeof(*d->page.fate));
-    if (!d->page.filter || !d->page.fate)
+    p->filter = fl_calloc(t->n + 1, sizeof(*p->filter));
+    p->fate = fl_calloc(t->n + 1, sizeof(*p->fate));
+    if (!p->filter || !p->fate)
         return fl_fail_nomem(err);
     if (!t->n || !e->rules->nfilters)
         return FL_OK;
@@ -70,7 +69,7 @@ static int ask_filters(struct fl_digest_page *d, const fl_engine *e, fl_err *err
     if (!r)
         r = fl_filters_scratch_new(f, &s, err);
     if (!r)
-        r = fl_filters_block(f, s, fl_buf_str(&b), d->page.filter, t->n, err);
+        r = fl_filters_block(f, s, fl_buf_str(&b), p->filter, t->n, err);
     fl_match_scratch_free(s);
     fl_filters_free(f);
     fl_buf_dispose(&b);
@@ -202,7 +201,7 @@ int fl_digest_build(const fl_engine *e, const fl_diagnosis *diagnosis, size_t bu
     if (d->page.healthy && budget > FL_PAGE_HEALTHY)
         budget = FL_PAGE_HEALTHY;
     fl_digest_init(&d->page.digest, budget, count_tokens, d->tokens);
-    r = ask_filters(d, e, err);
+    r = fl_page_ask_filters(&d->page, e, err);
     if (!r) {
         fl_page_offer(&d->page);
         fl_page_note_counts(&d->page);

@@ -25,6 +25,8 @@ struct fl_page {
     bool healthy;
 };
 
+/* digest_api.c: fills filter and fate, by the rows of shapes; the caller frees both. */
+int fl_page_ask_filters(struct fl_page *p, const fl_engine *e, fl_err *err);
 /* page.c: all but the folded rest. */
 void fl_page_offer(struct fl_page *p);
 /* page_rest.c: the other lines, one for each shape; the job's head; what stands for how many. */

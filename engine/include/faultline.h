@@ -280,6 +280,54 @@ const struct fl_digest_row *fl_digest_rows(const fl_digest_page *d); /* account-
 /* One JSON object of schema faultline.digest/1. Owned by the caller: fl_text_free. */
 int fl_digest_json(const fl_digest_page *d, bool indented, char **out, fl_err *err);
 
+/* ---- memory: past incidents ---- */
+
+typedef struct fl_memory fl_memory; /* belongs to one thread */
+
+struct fl_memory_opts {
+    const char *home; /* folder of the data; NULL: $FAULTLINE_HOME, else $XDG_DATA_HOME/faultline,
+                         else ~/.local/share/faultline */
+    bool read_only, no_import;
+};
+/* Opens the memory; the first time it is made and the shipped corpus imported (under a second).
+ * A folder that cannot be written is opened for reading. `opts` may be NULL. Free with
+ * fl_memory_free, before the engine. */
+int fl_memory_open(const fl_engine *e, const struct fl_memory_opts *opts, fl_memory **out,
+                   fl_err *err);
+void fl_memory_free(fl_memory *m);
+const char *fl_memory_note(const fl_memory *m); /* NULL, or what a person should know */
+const char *fl_memory_dir(const fl_memory *m);
+
+struct fl_matched {     /* a line of the log and the line of an incident that it is like */
+    struct fl_place at; /* file NULL: no line of the log, words of its timeline */
+    const char *text, *incident_text;
+    double similarity; /* cosine, 0..1 */
+};
+struct fl_neighbour {
+    const char *incident, *cause, *title, *explanation, *fix, *source, *origin;
+    double score;      /* 0..1: how often such a neighbour had the right cause */
+    double similarity; /* the best cosine of its lines */
+    double words;      /* the best BM25 of its lines, divided by the root of one plus the words */
+    uint64_t seen;     /* how often */
+    const struct fl_matched *matched;
+    size_t nmatched;
+};
+struct fl_search_opts {
+    size_t k;     /* at most so many; 0: 5 */
+    double floor; /* leave out what scores less; 0: the calibrated floor; negative: none */
+    enum fl_search_by { FL_BY_BOTH, FL_BY_WORDS, FL_BY_VECTORS, FL_BY_WHOLE } by;
+};
+typedef struct fl_neighbours fl_neighbours;
+/* The nearest incidents of a diagnosed job (made with fl_diagnose_opts.digest), or of a text.
+ * Entries of follow-on errors and harmless lines are never returned. `opts` may be NULL. */
+int fl_search_job(fl_memory *m, const fl_diagnosis *d, const struct fl_search_opts *opts,
+                  fl_neighbours **out, fl_err *err);
+int fl_search_text(fl_memory *m, const char *text, const struct fl_search_opts *opts,
+                   fl_neighbours **out, fl_err *err);
+void fl_neighbours_free(fl_neighbours *n);
+size_t fl_neighbours_count(const fl_neighbours *n);
+const struct fl_neighbour *fl_neighbours_get(const fl_neighbours *n, size_t i);
+
 /* ---- rules, as people see them ---- */
 
 struct fl_rule_info {
