@@ -128,6 +128,58 @@ static int print_json(const fl_eval *ev)
     return status_of(ev);
 }
 
+static void way(const struct out *o, const char *name, const struct fl_search_totals *t, int i)
+{
+    double n = t->cases ? (double)t->cases : 1;
+
+    fprintf(o->f, "%-24s %5zu %5.1f %%  %5zu %5.1f %%  %5zu %5.1f %%\n", name, t->way[i].first,
+            100.0 * (double)t->way[i].first / n, t->way[i].three,
+            100.0 * (double)t->way[i].three / n, t->way[i].five,
+            100.0 * (double)t->way[i].five / n);
+}
+
+static void search_table(const struct out *o, const struct cli_args *args, const fl_search_eval *ev)
+{
+    const struct fl_search_totals *t = fl_search_eval_totals(ev);
+    size_t n;
+    const struct fl_search_case *c = fl_search_eval_cases(ev, &n);
+
+    for (size_t i = 0; args->verbose && i < n; i++)
+        fprintf(o->f, "%-10s %-22s %-22s %2zu  %.2f  %.3f %6.2f  %s\n", c[i].id, c[i].expected,
+                c[i].got ? c[i].got : "-", c[i].place, c[i].score, c[i].similarity, c[i].words,
+                c[i].incident ? c[i].incident : "-");
+    fprintf(o->f, "%zu cases               first           in three         in five\n", t->cases);
+    way(o, "both, by rank", t, FL_BY_BOTH);
+    way(o, "words (BM25) alone", t, FL_BY_WORDS);
+    way(o, "vectors alone", t, FL_BY_VECTORS);
+    way(o, "all as one vector", t, FL_BY_WHOLE);
+    fprintf(o->f, "healthy and silent       %5zu of %zu\n", t->silent, t->healthy);
+}
+
+static int eval_search(const struct cli_session *s, const struct cli_args *args)
+{
+    struct progress progress;
+    fl_search_eval *ev = NULL;
+    fl_memory *m = NULL;
+    struct out o;
+    fl_err err;
+    int r = fl_memory_open(s->engine, NULL, &m, &err);
+
+    progress_init(&progress, "cases", args->quiet);
+    if (!r)
+        r = fl_search_eval_run(m, args->rest[0], on_progress, &progress, &ev, &err);
+    progress_end(&progress);
+    if (r) {
+        r = cli_fail_err(&err);
+    } else {
+        out_init(&o, stdout, s->color, args->width);
+        search_table(&o, args, ev);
+    }
+    fl_search_eval_free(ev);
+    fl_memory_free(m);
+    return r;
+}
+
 int cmd_eval(const struct cli_args *args)
 {
     struct cli_session s;
@@ -137,7 +189,9 @@ int cmd_eval(const struct cli_args *args)
     fl_err err;
     int status = cli_session_open(&s, args);
 
-    if (status == CLI_OK) {
+    if (status == CLI_OK && args->search) {
+        status = eval_search(&s, args);
+    } else if (status == CLI_OK) {
         progress_init(&progress, "cases", args->quiet);
         if (fl_eval_run(s.engine, args->rest[0], on_progress, &progress, &ev, &err)) {
             progress_end(&progress);

@@ -140,6 +140,18 @@ static int set_number(const struct cli_opt *o, const char *value, uint32_t *slot
     return CLI_OK;
 }
 
+static int set_share(const struct cli_opt *o, const char *value, struct cli_share *slot)
+{
+    char *end;
+    double v = strtod(value, &end);
+
+    if (!*value || *end || !(v >= 0 && v <= 1))
+        return cli_fail(CLI_USAGE, "--%s takes a number from 0 to 1 such as 0.5, not '%s'", o->name,
+                        value);
+    *slot = (struct cli_share){v, true};
+    return CLI_OK;
+}
+
 static int set_value(const struct cli_opt *o, const char *value, struct cli_args *args)
 {
     void *slot = (char *)args + o->at;
@@ -150,6 +162,8 @@ static int set_value(const struct cli_opt *o, const char *value, struct cli_args
         return CLI_OK;
     case CLI_OPT_NUM:
         return set_number(o, value, slot);
+    case CLI_OPT_SHARE:
+        return set_share(o, value, slot);
     case CLI_OPT_TIME:
         if (!fl_time_from_text(value, slot))
             return cli_fail(CLI_USAGE, "--%s takes a time such as 2026-03-01T02:03:04, not '%s'",

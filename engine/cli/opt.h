@@ -15,6 +15,11 @@ enum cli_status { CLI_OK = 0, CLI_NONE = 1, CLI_USAGE = 2, CLI_INPUT = 3, CLI_BA
 
 #define CLI_MAX_RULE_DIRS 32
 
+struct cli_share {
+    double value;
+    bool set;
+};
+
 /* What a command line says; one struct for all commands, each uses its part. Texts are borrowed
  * from argv. */
 struct cli_args {
@@ -27,7 +32,11 @@ struct cli_args {
     uint32_t width;             /* 0: from the terminal */
     uint32_t threads;           /* 0: one a core */
     uint32_t budget;            /* tokens; 0: the default */
-    const char **rest;          /* the arguments that are no options */
+    uint32_t k;                 /* neighbours; 0: the default */
+    struct cli_share floor;
+    const char *text; /* to look up */
+    bool search;
+    const char **rest; /* the arguments that are no options */
     size_t nrest;
 };
 
@@ -37,7 +46,8 @@ enum cli_opt_kind {
     CLI_OPT_WORD, /* const char *; one of `words` */
     CLI_OPT_DIRS, /* rule_dirs; each adds one */
     CLI_OPT_TIME, /* int64_t, microseconds */
-    CLI_OPT_NUM   /* uint32_t from min to max */
+    CLI_OPT_NUM,  /* uint32_t from min to max */
+    CLI_OPT_SHARE /* struct cli_share, from 0 to 1 */
 };
 
 struct cli_opt {

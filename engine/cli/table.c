@@ -75,6 +75,24 @@ static const struct cli_opt compress_opts[] = {
     END,
 };
 
+static const struct cli_opt search_opts[] = {
+    VALUE(0, "text", "TEXT", CLI_OPT_TEXT, text, "look up this text instead of a LOG"),
+    {'k', "count", "N", CLI_OPT_NUM, AT(k), NULL, 1, 60, "at most so many (else 5), 1 to 60"},
+    VALUE(0, "floor", "X", CLI_OPT_SHARE, floor,
+          "leave out what scores less, 0 to 1; 0 shows all (else a floor that was measured)"),
+    FLAG(0, "json", json, "print one JSON object (schema faultline.neighbours/1)"),
+    THREADS,
+    END,
+};
+
+static const struct cli_opt eval_opts[] = {
+    FLAG(0, "search", search,
+         "score the search for past incidents instead: how often the right cause is among the "
+         "first distinct ones, by words, by vectors and by both"),
+    FLAG(0, "json", json, "print one JSON object"),
+    END,
+};
+
 static const struct cli_opt list_opts[] = {
     FLAG(0, "json", json, "print one JSON object with all rules"),
     FLAG(0, "patterns", patterns,
@@ -149,6 +167,26 @@ const struct cli_command cli_commands[] = {
      .min_args = 1,
      .max_args = SIZE_MAX,
      .run = cmd_compress},
+    {.name = "search",
+     .args = "[LOG...]",
+     .brief = "find the nearest past incidents",
+     .about =
+         "Looks up a job, or a text, among past incidents and prints the nearest: the cause, what "
+         "fixed it, and the lines on both sides that are alike. Failure rules play no part in it. "
+         "The score says how often such a neighbour had the right cause; the similarity is the "
+         "cosine of the best pair of lines.\n"
+         "\n"
+         "When nothing is similar enough that is said, and the exit status is 1. The first run "
+         "makes the memory from the incidents that come with the program, in $FAULTLINE_HOME or "
+         "~/.local/share/faultline.",
+     .examples = "diagnose search job.log\n"
+                 "diagnose search --text \"RuntimeError: NCCL error: unhandled system error\"\n"
+                 "diagnose search -k 10 --floor 0 logs/\tten, however far\n",
+     .own = search_opts,
+     .common = common_opts,
+     .min_args = 0,
+     .max_args = SIZE_MAX,
+     .run = cmd_search},
     {.name = "rules list",
      .args = "",
      .brief = "list the rules, or their patterns",
@@ -192,8 +230,9 @@ const struct cli_command cli_commands[] = {
          "healthy logs, and claimed confidence against what came true. The exit status is 0 "
          "when every case could be run, whatever it scored, and 3 when one could not.",
      .examples = "diagnose eval tests/cases\n"
-                 "diagnose eval --json tests/cases\tfor a machine\n",
-     .own = json_opt,
+                 "diagnose eval --json tests/cases\tfor a machine\n"
+                 "diagnose eval --search tests/cases\thow well past incidents are found\n",
+     .own = eval_opts,
      .common = common_opts,
      .min_args = 1,
      .max_args = 1,

@@ -8,6 +8,7 @@
  *   search.c      pieces -> vectors and words -> incidents, fused
  *   reindex.c     a new generation of the index
  */
+#include "base/json.h"
 #include "base/map.h"
 #include "diagnose/page.h"
 #include "embed/embed.h"
@@ -63,6 +64,8 @@ struct fl_memory {
     char note[600];
 };
 
+/* The array "neighbours"; `n` may be NULL: an empty one. */
+void fl_neighbours_put(fl_json *root, const fl_neighbours *n);
 /* Embeds what has no vector of the model yet. */
 int fl_memory_embed_missing(struct fl_memory *m, uint64_t *embedded,
                             int (*told)(void *ctx, uint64_t done, uint64_t total), void *ctx,

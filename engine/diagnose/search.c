@@ -72,6 +72,7 @@ struct search {
     size_t nhits, hits_cap;
     uint32_t piece; /* in work */
     double scale;
+    struct fl_pieces *whole;
 };
 
 static int candidate_of(struct search *s, int64_t incident, uint32_t *out, fl_err *err)
@@ -433,19 +434,44 @@ static int run(struct search *s, const struct fl_search_opts *opts, fl_neighbour
     return r;
 }
 
+/* All pieces as one: what the others are measured against. */
+static int as_one(struct search *s, fl_err *err)
+{
+    fl_buf b;
+
+    s->whole = fl_calloc(1, sizeof(*s->whole));
+    if (!s->whole)
+        return fl_fail_nomem(err);
+    fl_buf_init(&b, 1u << 20);
+    for (size_t i = 0; i < s->p->n; i++) {
+        fl_buf_add(&b, s->p->v[i].text);
+        fl_buf_addc(&b, ' ');
+    }
+    if (s->p->n)
+        s->whole->v[s->whole->n++] =
+            (struct fl_piece){.text = fl_arena_str(&s->arena, fl_buf_str(&b)), .weight = 1};
+    s->p = s->whole;
+    fl_buf_dispose(&b);
+    return s->arena.failed ? fl_fail_nomem(err) : FL_OK;
+}
+
 static int search(fl_memory *m, struct fl_pieces *p, const struct fl_search_opts *opts,
                   fl_neighbours **out, fl_err *err)
 {
     fl_neighbours *n = fl_calloc(1, sizeof(*n));
     struct search s = {.m = m, .p = p};
-    int r;
+    int r = FL_OK;
 
     if (!n)
         return fl_fail_nomem(err);
     fl_arena_init(&n->arena);
     fl_arena_init(&s.arena);
     fl_map_init(&s.at);
-    r = p->n ? run(&s, opts, n, err) : FL_OK;
+    if (opts && opts->by == FL_BY_WHOLE)
+        r = as_one(&s, err);
+    if (!r && s.p->n)
+        r = run(&s, opts, n, err);
+    fl_free(s.whole);
     fl_free(s.c);
     fl_free(s.hits);
     fl_map_dispose(&s.at);

@@ -325,8 +325,31 @@ int fl_search_job(fl_memory *m, const fl_diagnosis *d, const struct fl_search_op
 int fl_search_text(fl_memory *m, const char *text, const struct fl_search_opts *opts,
                    fl_neighbours **out, fl_err *err);
 void fl_neighbours_free(fl_neighbours *n);
+/* One JSON object of schema faultline.neighbours/1. Owned by the caller: fl_text_free. */
+int fl_neighbours_json(const fl_neighbours *n, bool indented, char **out, fl_err *err);
 size_t fl_neighbours_count(const fl_neighbours *n);
 const struct fl_neighbour *fl_neighbours_get(const fl_neighbours *n, size_t i);
+
+/* Over labelled cases: how often the right cause is among the first distinct ones that a search
+ * finds, by each way of enum fl_search_by. */
+struct fl_search_totals {
+    size_t cases, healthy, silent; /* silent: healthy ones that found nothing above the floor */
+    struct {
+        size_t first, three, five;
+    } way[4];
+};
+struct fl_search_case {
+    const char *id, *expected, *got, *incident; /* got NULL: nothing found */
+    size_t place;                               /* of the right cause, from 1; 0: not found */
+    double score, similarity, words;            /* of the first neighbour */
+};
+typedef struct fl_search_eval fl_search_eval;
+int fl_search_eval_run(fl_memory *m, const char *dir,
+                       void (*progress)(void *ctx, size_t done, size_t total), void *ctx,
+                       fl_search_eval **out, fl_err *err);
+void fl_search_eval_free(fl_search_eval *ev);
+const struct fl_search_totals *fl_search_eval_totals(const fl_search_eval *ev);
+const struct fl_search_case *fl_search_eval_cases(const fl_search_eval *ev, size_t *n);
 
 /* ---- rules, as people see them ---- */
 
