@@ -15,3 +15,11 @@ function(fl_store_fault name)
 endfunction()
 fl_store_fault(store)
 fl_store_fault(store_limits)
+
+# Not a test: bench_store N prints how long things take with N incidents.
+add_executable(bench_store EXCLUDE_FROM_ALL bench/store.c $<TARGET_OBJECTS:fl_base>
+  $<TARGET_OBJECTS:fl_store>)
+target_include_directories(bench_store PRIVATE ${CMAKE_BINARY_DIR}/include/base
+  ${CMAKE_BINARY_DIR}/include/store)
+get_property(external GLOBAL PROPERTY FL_EXTERNAL)
+target_link_libraries(bench_store PRIVATE fl_flags ${external})

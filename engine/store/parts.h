@@ -35,7 +35,10 @@ struct fl_store_ops {
     /* Search documents. */
     int (*add_doc)(void *db, int64_t incident, uint32_t piece, fl_str words, fl_err *err);
     int (*drop_docs)(void *db, int64_t incident, fl_err *err);
-    int (*frequency)(void *db, fl_str term, uint64_t cap, uint64_t *out, fl_err *err);
+    /* In how many documents each of the terms stands, counted up to `cap`. */
+    int (*frequency)(void *db, const fl_str *terms, size_t n, uint64_t cap, uint64_t *out,
+                     fl_err *err);
+    int (*tidy)(void *db, fl_err *err); /* after many changes: makes the words quick to search */
     int (*search)(void *db, const fl_str *terms, size_t n, size_t k, fl_store_hit_fn fn, void *ctx,
                   fl_err *err);
 

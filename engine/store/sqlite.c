@@ -63,15 +63,15 @@ static const char *const sql[SQ_STATEMENTS] = {
     [SQ_COUNT_KINDS] = "SELECT kind, origin, count(*) FROM incident GROUP BY kind, origin",
     [SQ_COUNT_REST] = "SELECT (SELECT count(*) FROM doc), (SELECT count(*) FROM vector), "
                       "(SELECT count(*) FROM tombstone)",
-    [SQ_ADD_DOC] = "INSERT INTO doc(incident, piece, text) VALUES(?1, ?2, ?3)",
+    [SQ_ADD_DOC] = "INSERT INTO doc(number, text) VALUES(?1, ?2)",
     [SQ_ADD_WORDS] = "INSERT INTO words(rowid, text) VALUES(?1, ?2)",
     [SQ_DROP_WORDS] = "INSERT INTO words(words, rowid, text) "
-                      "SELECT 'delete', number, text FROM doc WHERE incident = ?1",
-    [SQ_DROP_DOCS] = "DELETE FROM doc WHERE incident = ?1",
-    [SQ_FREQUENCY] = "SELECT count(*) FROM (SELECT 1 FROM words WHERE words MATCH ?1 LIMIT ?2)",
-    [SQ_SEARCH] = "SELECT d.incident, d.piece, x.score FROM (SELECT rowid AS at, rank AS score "
-                  "FROM words WHERE words MATCH ?1 ORDER BY rank, rowid LIMIT ?2) x "
-                  "JOIN doc d ON d.number = x.at ORDER BY x.score, x.at",
+                      "SELECT 'delete', number, text FROM doc WHERE number BETWEEN ?1 AND ?2",
+    [SQ_DROP_DOCS] = "DELETE FROM doc WHERE number BETWEEN ?1 AND ?2",
+    [SQ_FREQUENCY] = "SELECT fl_counts(words, ?2) FROM words WHERE words MATCH ?1 LIMIT 1",
+    [SQ_TIDY] = "INSERT INTO words(words) VALUES('optimize')",
+    [SQ_SEARCH] = "SELECT rowid, fl_score(words) AS score FROM words WHERE words MATCH ?1 "
+                  "ORDER BY score DESC, rowid LIMIT ?2",
     [SQ_MODEL] = "SELECT number, dim, form FROM model WHERE name = ?1",
     [SQ_ADD_MODEL] = "INSERT INTO model(name, dim, form) VALUES(?1, ?2, ?3)",
     [SQ_DROP_MODEL] = "DELETE FROM model WHERE number = ?1",
@@ -300,6 +300,7 @@ static const struct fl_store_ops ops = {
     .add_doc = sq_add_doc,
     .drop_docs = sq_drop_docs,
     .frequency = sq_frequency,
+    .tidy = sq_tidy,
     .search = sq_search,
     .model = sq_model,
     .add_model = sq_add_model,
@@ -537,6 +538,8 @@ int fl_store_sqlite(const char *path, const struct fl_store_opts *o,
         r = check_library(q, err);
     if (!r && o->read_only)
         r = sq_schema(q, NULL, 0, SQ_SCHEMA, err);
+    if (!r)
+        r = sq_score_start(q, err);
     if (!r) {
         sqlite3_db_config(q->db, SQLITE_DBCONFIG_DEFENSIVE, 1, NULL);
         sqlite3_db_config(q->db, SQLITE_DBCONFIG_TRUSTED_SCHEMA, 0, NULL);

@@ -34,6 +34,7 @@ enum sq_sql {
     SQ_DROP_WORDS,
     SQ_DROP_DOCS,
     SQ_FREQUENCY,
+    SQ_TIDY,
     SQ_SEARCH,
     SQ_MODEL,
     SQ_ADD_MODEL,
@@ -80,6 +81,14 @@ int sq_exec(struct sq *q, const char *sql, fl_err *err);
 /* The first number that a query gives, or 0. */
 int sq_number(struct sq *q, const char *sql, int64_t *out, fl_err *err);
 
+/* A search document's number holds its incident, its piece (below 65,536) and its length. */
+int64_t sq_doc_number(int64_t incident, uint32_t piece, size_t words);
+int64_t sq_doc_incident(int64_t number);
+uint32_t sq_doc_piece(int64_t number);
+/* Gives FTS5 the functions fl_score(words), BM25, and fl_counts(words, cap): in how many documents
+ * each phrase of the query stands, counted up to `cap`, as a blob of int64_t. */
+int sq_score_start(struct sq *q, fl_err *err);
+
 /* Steps from a schema version to the next; the last one leads to SQ_SCHEMA. */
 struct sq_migration {
     int to;
@@ -110,7 +119,8 @@ int sq_meta_set(void *db, const char *key, fl_str value, fl_err *err);
 
 int sq_add_doc(void *db, int64_t incident, uint32_t piece, fl_str words, fl_err *err);
 int sq_drop_docs(void *db, int64_t incident, fl_err *err);
-int sq_frequency(void *db, fl_str term, uint64_t cap, uint64_t *out, fl_err *err);
+int sq_frequency(void *db, const fl_str *terms, size_t n, uint64_t cap, uint64_t *out, fl_err *err);
+int sq_tidy(void *db, fl_err *err);
 int sq_search(void *db, const fl_str *terms, size_t n, size_t k, fl_store_hit_fn fn, void *ctx,
               fl_err *err);
 

@@ -12,7 +12,8 @@
  * incident would be found with the old one's words. Each vector that goes leaves a tombstone, by a
  * trigger, so that no way of deletion can forget it.
  *
- * The words of FTS5 are an index over `doc` and hold no second copy of its text. They are kept up
+ * The words of FTS5 are an index over `doc` and hold no second copy of its text, nor of
+ * its length, which is in the document's number (sqlite_score.c). They are kept up
  * by hand and not by triggers, because FTS5 may not be called from a trigger of a schema that is
  * not trusted.
  */
@@ -47,13 +48,9 @@ static const char version_1[] =
     "  line INTEGER NOT NULL,"
     "  text BLOB NOT NULL,"
     "  PRIMARY KEY(incident, line)) STRICT, WITHOUT ROWID;"
-    "CREATE TABLE doc("
-    "  number INTEGER PRIMARY KEY,"
-    "  incident INTEGER NOT NULL REFERENCES incident(number),"
-    "  piece INTEGER NOT NULL,"
-    "  text BLOB NOT NULL) STRICT;"
-    "CREATE INDEX doc_incident ON doc(incident);"
-    "CREATE VIRTUAL TABLE words USING fts5(text, content='doc', content_rowid='number',"
+    "CREATE TABLE doc(number INTEGER PRIMARY KEY, text BLOB NOT NULL) STRICT;"
+    "CREATE VIRTUAL TABLE words USING fts5(text, content='doc', content_rowid='number', "
+    "columnsize=0,"
     "  tokenize=\"ascii tokenchars '_'\");"
     "CREATE TABLE model("
     "  number INTEGER PRIMARY KEY AUTOINCREMENT,"
@@ -211,6 +208,11 @@ int sq_verify(void *db, fl_store_say_fn say, void *ctx, fl_err *err)
                          "m.number = v.model WHERE length(v.data) <> m.dim * (CASE m.form WHEN "
                          "'int8' THEN 1 ELSE 4 END) LIMIT 20",
                          "has the wrong size, run 'diagnose reindex --full'", err);
+    if (!r)
+        r = each_finding(&f,
+                         "SELECT 'document ' || number FROM doc WHERE (number >> 24) NOT IN "
+                         "(SELECT number FROM incident) LIMIT 20",
+                         "belongs to no incident", err);
     /* this check is an insert, which a file opened for reading does not take */
     if (!r && !f.q->read_only)
         r = each_finding(&f, "INSERT INTO words(words, rank) VALUES('integrity-check', 1)", "words",

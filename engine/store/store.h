@@ -189,7 +189,8 @@ struct fl_store_query {
     const fl_str *terms; /* words as fl_store_words writes them; others are not found; any bytes */
     size_t n;
     size_t rarest; /* search only so many of the rarest; 0: 5 */
-    uint64_t most; /* and no term that stands in more documents than this; 0: 20,000 */
+    uint64_t most; /* and no term that stands in more documents than this; 0: 4,096, and 20,000
+                    * when there is no rarer one */
     size_t k;      /* results; 0: 50 */
 };
 struct fl_store_hit {

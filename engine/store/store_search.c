@@ -5,9 +5,9 @@
  * "rank" and "failed" stand in most documents, cost most of the time and tell nothing. So the terms
  * are counted first and only the rarest are searched. Counting stops early: whether a word stands
  * in three thousand documents or in three hundred thousand makes no difference to the choice, so
- * the limit is raised only as long as there are not enough rare ones. A term that stands in more
- * documents than a limit is never searched; in a memory so large that this happens, such a word is
- * no name.
+ * the limit is raised only as long as there are not enough rare ones, and beyond four thousand only
+ * as long as there is none. A term above the last limit is never searched; in a memory so large
+ * that this happens, such a word is no name.
  *
  * Terms come from logs, and a log may hold anything; FTS5's query language is never spoken with it.
  * A term that is not made of the search alphabet cannot be in the index and is left out, so there
@@ -23,6 +23,8 @@
 #define MAX_WORD 64
 #define MAX_DIGITS 4
 #define MAX_TERMS 256
+#define FEW 512     /* documents: how far terms are counted at first */
+#define ENOUGH 4096 /* a term below this is searched alone rather than with commoner ones */
 #define BATCH 4096
 
 static bool is_lower(unsigned char c)
@@ -162,45 +164,58 @@ static int take_terms(const struct fl_store_query *q, fl_arena *a, struct term *
     return FL_OK;
 }
 
-/* Sorts by rarity, counting no further than the choice of `want` terms needs. */
-static int count_terms(fl_store *s, struct term *t, size_t n, size_t want, uint64_t most,
-                       fl_err *err)
+static int count_again(fl_store *s, struct term *t, size_t n, uint64_t cap, fl_err *err)
 {
-    uint64_t cap = most < 256 ? most + 1 : 256;
-    size_t sure = 0;
+    fl_str texts[MAX_TERMS];
+    uint64_t docs[MAX_TERMS];
+    int r;
+
+    for (size_t i = 0; i < n; i++)
+        texts[i] = t[i].text;
+    r = n ? s->ops->frequency(s->db, texts, n, cap, docs, err) : FL_OK;
+    for (size_t i = 0; !r && i < n; i++)
+        t[i].docs = docs[i];
+    if (!r)
+        qsort(t, n, sizeof(*t), by_rarity);
+    return r;
+}
+
+/* Sorts by rarity, counting no further than the choice of `want` terms needs. The counts below
+ * *exact are right, the others are at least that. */
+static int count_terms(fl_store *s, struct term *t, size_t n, size_t want, uint64_t most,
+                       uint64_t enough, uint64_t *exact, fl_err *err)
+{
+    uint64_t cap = 0;
+    size_t sure = 0, absent = 0;
     int r = FL_OK;
 
-    for (;;) {
-        for (size_t i = sure; !r && i < n; i++)
-            r = s->ops->frequency(s->db, t[i].text, cap, &t[i].docs, err);
-        if (r)
-            return r;
-        qsort(t, n, sizeof(*t), by_rarity);
-        sure = 0;
+    do {
+        cap = cap ? cap * 8 : FEW;
+        if (cap > most)
+            cap = most + 1;
+        r = count_again(s, t + sure, n - sure, cap, err);
         while (sure < n && t[sure].docs < cap)
-            sure++;
-        /* those that stand nowhere are no choice */
-        for (size_t i = 0; i < sure && t[i].docs == 0; i++)
-            want += i < SIZE_MAX - want;
-        if (sure >= want || sure == n || cap > most)
-            return FL_OK;
-        cap = cap * 8 < most + 1 ? cap * 8 : most + 1;
-    }
+            absent += t[sure++].docs == 0;
+    } while (!r && sure < n && sure - absent < want && cap <= most &&
+             (cap < enough || sure == absent));
+    *exact = cap;
+    return r;
 }
 
 static int search_in(fl_store *s, const struct fl_store_query *q, struct term *t, size_t n,
                      fl_store_hit_fn fn, void *ctx, fl_err *err)
 {
     size_t want = q->rarest ? q->rarest : 5, count = 0;
-    uint64_t most = q->most ? q->most : 20000;
+    uint64_t most = q->most && q->most < INT64_MAX ? q->most : q->most ? INT64_MAX - 1 : 20000;
+    uint64_t exact = 0;
     fl_str take[MAX_TERMS];
     int r;
 
     if (want > MAX_TERMS)
         want = MAX_TERMS;
-    r = count_terms(s, t, n, want, most, err);
+    r = count_terms(s, t, n, want, most, q->most ? most : ENOUGH, &exact, err);
     for (size_t i = 0; !r && i < n && count < want; i++)
-        if (t[i].docs > 0 && t[i].docs <= most)
+        if (t[i].docs > 0 && t[i].docs < exact)
             take[count++] = t[i].text;
     if (r || count == 0)
         return r;
@@ -240,7 +255,7 @@ int fl_store_frequency(fl_store *s, fl_str term, uint64_t cap, uint64_t *out, fl
         r = fl_store_enter(s, FL_TX_READ, err);
     if (!r) {
         t[0].docs = n ? t[0].docs : 0;
-        r = n ? s->ops->frequency(s->db, t[0].text, cap, &t[0].docs, err) : FL_OK;
+        r = n && cap ? s->ops->frequency(s->db, &t[0].text, 1, cap, &t[0].docs, err) : FL_OK;
         r = fl_store_leave(s, FL_TX_READ, r, err);
     }
     if (!r)

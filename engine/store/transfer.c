@@ -16,6 +16,8 @@
 #include "base/map.h"
 #include "base/alloc.h"
 
+#define MANY 100 /* changes that are worth tidying the words for */
+
 struct import {
     fl_store *s;
     const struct fl_store_import *o;
@@ -180,6 +182,8 @@ static int import(fl_store *s, const char *path, fl_str text, bool is_text,
                 : fl_incidents_load(path, import_one, &im, err);
     if (!r && o->corpus)
         r = remove_gone(&im, err);
+    if (!r && im.n.added + im.n.replaced + im.n.removed > MANY)
+        r = s->ops->tidy(s->db, err);
     fl_map_dispose(&im.seen);
     r = fl_store_leave(s, FL_TX_WRITE, r, err);
     if (!r && out)
