@@ -385,14 +385,33 @@ static bool log_waits(struct sq *q, fl_err *err, int *r)
     return waits;
 }
 
-static int open_reading(struct sq *q, int busy_ms, char **note, fl_err *err)
+/* SQLite's own handler soon sleeps for 100 ms at a time, and a process that writes without pause
+ * then keeps all others out: of two such writers one stored nothing in four seconds. */
+static int wait_a_little(void *ctx, int n)
+{
+    struct sq *q = ctx;
+    struct timespec now, nap = {0, 1000000L * (1 + n % 8)};
+    int64_t waited;
+
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    if (n == 0)
+        q->since = now;
+    waited =
+        (int64_t)(now.tv_sec - q->since.tv_sec) * 1000 + (now.tv_nsec - q->since.tv_nsec) / 1000000;
+    if (waited >= q->busy_ms)
+        return 0;
+    nanosleep(&nap, NULL);
+    return 1;
+}
+
+static int open_reading(struct sq *q, char **note, fl_err *err)
 {
     int64_t any;
     fl_err why = {0};
     int r, rc = sqlite3_open_v2(q->path, &q->db, SQLITE_OPEN_READONLY | SQLITE_OPEN_NOMUTEX, NULL);
 
     if (rc == SQLITE_OK)
-        sqlite3_busy_timeout(q->db, busy_ms);
+        sqlite3_busy_handler(q->db, wait_a_little, q);
     r = rc == SQLITE_OK ? sq_number(q, "SELECT count(*) FROM sqlite_schema", &any, &why)
                         : sq_fail(q, rc, &why);
     if (r == FL_OK)
@@ -499,7 +518,7 @@ static int open_writing(struct sq *q, const struct fl_store_opts *o, char **note
 
     if (r)
         return r;
-    sqlite3_busy_timeout(q->db, o->busy_ms ? o->busy_ms : BUSY_MS);
+    sqlite3_busy_handler(q->db, wait_a_little, q);
     r = check_library(q, err);
     if (r)
         return r;
@@ -532,8 +551,8 @@ int fl_store_sqlite(const char *path, const struct fl_store_opts *o,
         return fl_fail_nomem(err);
     }
     q->read_only = o->read_only;
-    r = o->read_only ? open_reading(q, o->busy_ms ? o->busy_ms : BUSY_MS, note, err)
-                     : open_writing(q, o, note, err);
+    q->busy_ms = o->busy_ms ? o->busy_ms : BUSY_MS;
+    r = o->read_only ? open_reading(q, note, err) : open_writing(q, o, note, err);
     if (!r && o->read_only)
         r = check_library(q, err);
     if (!r && o->read_only)

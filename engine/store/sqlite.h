@@ -4,6 +4,7 @@
  * What the files of the SQLite store share. Nothing outside the room sees it.
  */
 #include <sqlite3.h>
+#include <time.h>
 
 #include "store/parts.h"
 
@@ -58,6 +59,8 @@ struct sq {
     sqlite3_stmt *st[SQ_STATEMENTS];
     int bad; /* the first bind that failed, until the next step */
     bool read_only;
+    int busy_ms;           /* how long to wait for a lock */
+    struct timespec since; /* when the present wait began */
     char *path;
 };
 
