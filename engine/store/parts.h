@@ -30,6 +30,7 @@ struct fl_store_ops {
     /* Numbers and nothing else, in the order of ids; cause may end in ".*". */
     int (*list)(void *db, const struct fl_store_filter *f, fl_store_number_fn fn, void *ctx,
                 fl_err *err);
+    int (*highest)(void *db, int64_t *number, fl_err *err); /* ever given; 0: none */
     int (*counts)(void *db, struct fl_store_counts *out, fl_err *err);
 
     /* Search documents. */

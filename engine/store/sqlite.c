@@ -113,10 +113,10 @@ int sq_fail(struct sq *q, int rc, fl_err *err)
     case SQLITE_CORRUPT:
     case SQLITE_NOTADB:
         return fl_fail(err, FL_EBACKEND,
-                       "%s: is damaged (%s); keep a copy of the folder, then save what can be read "
-                       "with 'sqlite3 %s .recover' and move the file away: the next run starts a "
-                       "new one from the shipped incidents",
-                       path, why, path);
+                       "%s: is damaged (%s); keep a copy of the folder, save what can be read with "
+                       "'diagnose incidents export --salvage', move the file away and import what "
+                       "was saved: shipped incidents come back by themselves",
+                       path, why);
     case SQLITE_READONLY:
     case SQLITE_PERM:
         return fl_fail(err, FL_EIO, "%s: cannot be written (%s); check its owner and rights", path,
@@ -296,6 +296,7 @@ static const struct fl_store_ops ops = {
     .count_on = sq_count_on,
     .remove = sq_remove,
     .list = sq_list,
+    .highest = sq_highest,
     .counts = sq_counts,
     .add_doc = sq_add_doc,
     .drop_docs = sq_drop_docs,

@@ -116,6 +116,7 @@ int sq_count_on(void *db, int64_t number, uint64_t more, fl_str now, fl_err *err
 int sq_remove(void *db, int64_t number, fl_err *err);
 int sq_list(void *db, const struct fl_store_filter *f, fl_store_number_fn fn, void *ctx,
             fl_err *err);
+int sq_highest(void *db, int64_t *number, fl_err *err);
 int sq_counts(void *db, struct fl_store_counts *out, fl_err *err);
 int sq_meta_get(void *db, const char *key, fl_arena *a, fl_str *out, fl_err *err);
 int sq_meta_set(void *db, const char *key, fl_str value, fl_err *err);

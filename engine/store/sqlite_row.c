@@ -273,6 +273,14 @@ int sq_list(void *db, const struct fl_store_filter *f, fl_store_number_fn fn, vo
     return r;
 }
 
+/* Two ways, since this is asked of damaged files too. */
+int sq_highest(void *db, int64_t *number, fl_err *err)
+{
+    if (sq_number(db, "SELECT seq FROM sqlite_sequence WHERE name = 'incident'", number, NULL) == 0)
+        return FL_OK;
+    return sq_number(db, "SELECT max(number) FROM incident", number, err);
+}
+
 int sq_counts(void *db, struct fl_store_counts *out, fl_err *err)
 {
     struct sq *q = db;

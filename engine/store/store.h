@@ -125,6 +125,14 @@ typedef int (*fl_store_sink_fn)(void *ctx, fl_str bytes, fl_err *err);
 int fl_store_export(fl_store *s, const struct fl_store_filter *f, fl_incident_map_fn map,
                     void *map_ctx, fl_store_sink_fn out, void *ctx, fl_err *err);
 
+/* Of a damaged store: writes what can still be read, as fl_store_export does, in the order of
+ * numbers. `lost` counts those that were there and cannot be read. */
+struct fl_store_salvaged {
+    uint64_t saved, lost;
+};
+int fl_store_salvage(fl_store *s, fl_store_sink_fn out, void *ctx, struct fl_store_salvaged *done,
+                     fl_err *err);
+
 /* --- vectors --- */
 
 enum fl_vector_form { FL_VECTOR_INT8, FL_VECTOR_FLOAT }; /* float: 4 bytes, this machine's order */

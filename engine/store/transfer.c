@@ -225,6 +225,53 @@ static int export_one(void *ctx, int64_t number, const struct fl_incident *inc, 
     return r ? r : x->out(x->ctx, fl_buf_str(&x->b), err);
 }
 
+/* Each read is a transaction of its own: after a damaged page there is none to go on with. */
+static int salvage_one(fl_store *s, int64_t number, struct export *x,
+                       struct fl_store_salvaged *done, fl_err *err)
+{
+    struct fl_incident inc = {0};
+    fl_err why = {0};
+    fl_arena a;
+    int r;
+
+    fl_arena_init(&a);
+    r = fl_store_get_number(s, number, &a, &inc, &why);
+    if (!r)
+        r = fl_incident_check(&inc, true, &why) ? FL_EBACKEND : FL_OK;
+    if (!r) {
+        r = export_one(x, number, &inc, err);
+        done->saved += r == 0;
+    } else if (r == FL_EBACKEND || r == FL_EIO) {
+        done->lost++;
+        r = FL_OK;
+    } else if (r == FL_ENOTFOUND) {
+        r = FL_OK;
+    } else {
+        fl_fail(err, r, "%s", why.msg);
+    }
+    fl_arena_dispose(&a);
+    return r;
+}
+
+int fl_store_salvage(fl_store *s, fl_store_sink_fn out, void *ctx, struct fl_store_salvaged *done,
+                     fl_err *err)
+{
+    struct export x = {.out = out, .ctx = ctx};
+    struct fl_store_salvaged n = {0};
+    int64_t last = 0;
+    int r = s->ops->highest(s->db, &last, err);
+
+    fl_buf_init(&x.b, 16 * FL_INCIDENT_MAX_BYTES);
+    if (!r)
+        r = out(ctx, FL_S(FL_INCIDENTS_HEAD), err);
+    for (int64_t i = 1; !r && i <= last; i++)
+        r = salvage_one(s, i, &x, &n, err);
+    fl_buf_dispose(&x.b);
+    if (!r && done)
+        *done = n;
+    return r;
+}
+
 int fl_store_export(fl_store *s, const struct fl_store_filter *f, fl_incident_map_fn map,
                     void *map_ctx, fl_store_sink_fn out, void *ctx, fl_err *err)
 {

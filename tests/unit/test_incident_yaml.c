@@ -248,6 +248,48 @@ static void nothing_is_a_list_of_none(void **state)
     assert_int_equal(l.n, 0);
 }
 
+/* A file may be of any size, one row may not. */
+static void rows_are_limited_and_files_are_not(void **state)
+{
+    struct last l = {.n = 0};
+    fl_err err = {0};
+    fl_buf text, row;
+    unsigned n = 0;
+
+    (void)state;
+    fl_buf_init(&text, 1u << 26);
+    fl_buf_init(&row, 1u << 26);
+    fl_buf_addz(&text, FL_INCIDENTS_HEAD);
+    for (int i = 0; i < 1 << 20; i++)
+        fl_buf_addz(&row, "x y");
+    for (; text.n < 20u << 20; n++) {
+        fl_buf_addf(&text, "- id: n%u\n  cause: c\n  evidence: [l1, ", n);
+        fl_buf_add(&text, fl_str_sub(fl_buf_str(&row), 0, 1u << 20));
+        fl_buf_addz(&text, "]\n");
+    }
+    fl_arena_init(&l.a);
+    must(fl_incidents_parse(fl_buf_str(&text), "x.yaml", keep_last, &l, &err));
+    assert_int_equal(l.n, n);
+    fl_arena_dispose(&l.a);
+    fl_buf_clear(&text);
+    fl_buf_addz(&text, "incidents:\n- {id: a, cause: c}\n- {id: b, title: '");
+    for (int i = 0; i < 7; i++)
+        fl_buf_add(&text, fl_buf_str(&row));
+    fl_buf_addz(&text, "'}\n");
+    fl_arena_init(&l.a);
+    must_fail(fl_incidents_parse(fl_buf_str(&text), "x.yaml", keep_last, &l, &err), FL_ERULE,
+              "one row is larger than 16 MiB");
+    fl_arena_dispose(&l.a);
+    fl_buf_clear(&text);
+    fl_buf_addz(&text, "incidents:\n- {id: a, cause: c, title: '");
+    fl_buf_add(&text, fl_str_sub(fl_buf_str(&row), 0, FL_INCIDENT_MAX_BYTES + 1));
+    fl_buf_addz(&text, "'}\n");
+    must_fail(fl_incidents_parse(fl_buf_str(&text), "x.yaml", keep_last, &l, &err), FL_ERULE,
+              "bytes of text, at most");
+    fl_buf_dispose(&row);
+    fl_buf_dispose(&text);
+}
+
 static int stop_at_two(void *ctx, const struct fl_incident *inc, fl_err *err)
 {
     (void)inc;
@@ -356,10 +398,15 @@ static void lint_finds_it_all(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(each_text_comes_back),      cmocka_unit_test(long_lines_come_back),
-        cmocka_unit_test(the_form_is_fixed),         cmocka_unit_test(texts_are_mapped),
-        cmocka_unit_test(what_is_wrong_is_said),     cmocka_unit_test(nothing_is_a_list_of_none),
-        cmocka_unit_test(folders_are_read_in_order), cmocka_unit_test(lint_finds_it_all),
+        cmocka_unit_test(each_text_comes_back),
+        cmocka_unit_test(long_lines_come_back),
+        cmocka_unit_test(the_form_is_fixed),
+        cmocka_unit_test(texts_are_mapped),
+        cmocka_unit_test(what_is_wrong_is_said),
+        cmocka_unit_test(nothing_is_a_list_of_none),
+        cmocka_unit_test(folders_are_read_in_order),
+        cmocka_unit_test(lint_finds_it_all),
+        cmocka_unit_test(rows_are_limited_and_files_are_not),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
