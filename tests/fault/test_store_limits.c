@@ -442,7 +442,11 @@ static int all_of_it(const char *dir, fl_buf *out, fl_err *err)
     if (!r)
         r = fl_store_open(dir, NULL, &s, err);
     if (!r)
+        r = fl_store_rebuild_words(s, err);
+    if (!r)
         r = fl_store_export(s, &all, NULL, NULL, keep_bytes, out, err);
+    if (!r)
+        r = fl_store_salvage(s, keep_bytes, out, NULL, err);
     if (!r)
         r = fl_store_search(s, &q, take_hit, &sum, err);
     if (!r)
