@@ -138,7 +138,7 @@ static void ivf_finds_what_flat_finds(void **state)
     fl_index *ix = opened(w);
     fl_err err = {0};
 
-    assert_string_equal(fl_index_kind(ix), "ivf 512/61");
+    assert_string_equal(fl_index_kind(ix), "ivf 512/59");
     assert_int_equal(fl_index_head(ix)->generation, 7);
     assert_int_equal(fl_index_head(ix)->last_id, 100 + 23999 * 3);
     ok(fl_index_verify(ix, &err), &err);
