@@ -2,12 +2,11 @@
  * Opening and searching the index.
  *
  * An index of 400,000 vectors is 103 MB. Reading all of it took 120 to 250 ms in a fresh process,
- * and a restart pipeline starts a fresh process for each failure, whose search looks at a tenth of
- * the lists at most. So opening reads the head, the centroids and the table of lists, and a search
- * reads the lists that its queries fall into. What was read stays ("parts"), so that a session
- * which asks again does not read again. FAISS does the comparing in both steps: from the front of
- * its file, a table that names only some lists and the bytes of those lists it makes an index of
- * these alone.
+ * and a restart pipeline starts a fresh process for each failure, whose search looks at one list in
+ * twenty. So opening reads the head, the centroids and the table of lists, and a search reads the
+ * lists that its queries fall into. What was read stays ("parts"), so that a session which asks
+ * again does not read again. FAISS does the comparing in both steps: from the front of its file, a
+ * table that names only some lists and the bytes of those lists it makes an index of these alone.
  *
  * Mapping the file would do the same with less code and is refused: a file cut under us would kill
  * the process (ARCHITECTURE.md). Each list has a hash in the directory which is compared when the

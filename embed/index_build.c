@@ -22,7 +22,7 @@
  *     24,000   ivf 512/59    1 s     7 MB    7 ms     18 ms      8 ms    0.972    0.972      0.1 s
  *     50,000   ivf 1024/48   3 s    14 MB    7 ms     19 ms      8 ms    0.996    0.996      0.1 s
  *    100,000   ivf 2048/31   9 s    27 MB   13 ms     19 ms      7 ms    1.000    1.000      0.2 s
- *    400,000   ivf 2048/10  14 s   103 MB   10 ms     20 ms      9 ms    1.000    1.000      0.3 s
+ *    400,000   ivf 2048/8   14 s   103 MB   10 ms     17 ms      7 ms    1.000    1.000      0.3 s
  *  1,000,000   ivf 2048/8   24 s   254 MB    8 ms     27 ms     14 ms    1.000    1.000      0.8 s
  *
  *   The vectors lie around 2,000 centres with as much noise as centre (at a million with half); "of
