@@ -30,7 +30,8 @@
  *   ten are among thirty: 8 bits alone lose 1 to 4 of 100 among near ties, so a caller who wants
  *   the true order asks for more and compares the stored vectors. A search needs 10 to 35 MB, a
  *   build 180 MB at 400,000 and 380 at a million. On vectors without any structure (uniform on the
- *   sphere) recall is 0.27 at 100,000 and 0.14 at 400,000; nothing is near anything there.
+ *   sphere) recall is 0.25 at 100,000, and 0.14 at 400,000 with ten lists probed; nothing is near
+ *   anything there.
  *
  * Training sees a sample of 40 vectors a list: one drawn from each of as many equal stretches of
  * the source, by a generator of fixed seed. A fixed stride would see only the first piece of every
