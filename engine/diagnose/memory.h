@@ -57,7 +57,8 @@ struct fl_memory {
     bool read_only;
     fl_tokenizer *tokens;
     struct fl_embedder embedder;
-    fl_index *index;         /* NULL: exact search */
+    fl_index *index; /* NULL: exact search */
+    struct fl_store_lock index_lock;
     struct fl_vectors fresh; /* what is not in the index */
     bool loaded;             /* index and fresh */
     bool no_index;           /* it failed: not opened again */

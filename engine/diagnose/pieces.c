@@ -9,7 +9,7 @@
  * Rules of failures play no part: what they know is not looked up, and what they do not know must
  * not depend on them. Filters do: what is routine is no piece.
  */
-#include <stdio.h>
+#include <math.h>
 #include <stdlib.h>
 
 #include "base/alloc.h"
@@ -20,6 +20,7 @@
 
 #define BODY_LINES 3 /* of a traceback, before its exception */
 #define MOST_TRACEBACKS 12
+#define WEIGHT 0.3 /* how much the order of pieces counts, as a power */
 
 void fl_pieces_dispose(struct fl_pieces *p)
 {
@@ -45,7 +46,7 @@ static void add_piece(struct fl_pieces *p, fl_str text, fl_str line, const char 
         x->line = line.n ? fl_arena_str(&p->arena, line) : line;
         x->file = file ? fl_arena_z(&p->arena, fl_str_c(file)) : NULL;
         x->number = number;
-        x->weight = weight;
+        x->weight = pow(weight / 2, WEIGHT);
     }
     p->arena.failed |= b.bad != 0;
     fl_buf_dispose(&b);

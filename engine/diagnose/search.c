@@ -25,14 +25,14 @@
 #define NEAR 32  /* vectors and documents looked at for each piece */
 #define DEEP 100 /* incidents of each list that are ranked */
 #define RRF 60.0
-#define ABSORBED 0.85
+#define ABSORBED 0.3
+#define RAREST 16 /* words of a piece that are searched */
 #define MATCHES 4 /* lines shown of an incident */
 #define FLOOR 0.35
 
 struct found { /* an incident, by one way */
-    double best;
-    uint32_t piece, doc; /* of the job, of the incident */
-    uint32_t rank;       /* from 1; 0: not in the list */
+    double best, sum;
+    uint32_t rank; /* from 1; 0: not in the list */
 };
 
 struct candidate {
@@ -50,6 +50,9 @@ struct candidate {
 };
 
 enum { VECTORS, WORDS };
+
+/* The cosine, and the BM25 by the root of the words, that any two lines of logs have. */
+static const double common[] = {0.4, 1.0};
 
 struct fl_neighbours {
     fl_arena arena;
@@ -214,7 +217,7 @@ static int by_words(struct search *s, fl_err *err)
 
     fl_buf_init(&b, 1u << 20);
     for (size_t i = 0; !r && i < s->p->n; i++) {
-        struct fl_store_query q = {.terms = terms, .k = NEAR, .rarest = 8};
+        struct fl_store_query q = {.terms = terms, .k = NEAR, .rarest = RAREST};
         fl_str rest;
         fl_buf_clear(&b);
         fl_store_words(s->p->v[i].text, &b);
@@ -290,8 +293,8 @@ static int by_vector_score(const void *a, const void *b)
 {
     const struct candidate *x = *(struct candidate *const *)a, *y = *(struct candidate *const *)b;
 
-    if (x->by[VECTORS].best != y->by[VECTORS].best)
-        return x->by[VECTORS].best > y->by[VECTORS].best ? -1 : 1;
+    if (x->by[VECTORS].sum != y->by[VECTORS].sum)
+        return x->by[VECTORS].sum > y->by[VECTORS].sum ? -1 : 1;
     return x->incident < y->incident ? -1 : x->incident > y->incident;
 }
 
@@ -299,8 +302,8 @@ static int by_word_score(const void *a, const void *b)
 {
     const struct candidate *x = *(struct candidate *const *)a, *y = *(struct candidate *const *)b;
 
-    if (x->by[WORDS].best != y->by[WORDS].best)
-        return x->by[WORDS].best > y->by[WORDS].best ? -1 : 1;
+    if (x->by[WORDS].sum != y->by[WORDS].sum)
+        return x->by[WORDS].sum > y->by[WORDS].sum ? -1 : 1;
     return x->incident < y->incident ? -1 : x->incident > y->incident;
 }
 
@@ -320,7 +323,7 @@ static int rank_way(struct search *s, int way, struct candidate **order, fl_err 
     int r = FL_OK;
 
     qsort(order, s->n, sizeof(*order), way == VECTORS ? by_vector_score : by_word_score);
-    for (size_t i = 0; !r && i < s->n && rank < DEEP && order[i]->by[way].best > 0; i++) {
+    for (size_t i = 0; !r && i < s->n && rank < DEEP && order[i]->by[way].sum > 0; i++) {
         r = load_info(s, order[i], err);
         if (!r && order[i]->kind == FL_KIND_INCIDENT)
             order[i]->by[way].rank = ++rank;
@@ -328,23 +331,47 @@ static int rank_way(struct search *s, int way, struct candidate **order, fl_err 
     return r;
 }
 
+/* By incident, way and piece, the best first: what follows of one piece is no news. */
+static int by_piece(const void *a, const void *b)
+{
+    const struct hit *x = a, *y = b;
+
+    if (x->candidate != y->candidate)
+        return x->candidate < y->candidate ? -1 : 1;
+    if (x->way != y->way)
+        return x->way < y->way ? -1 : 1;
+    if (x->piece != y->piece)
+        return x->piece < y->piece ? -1 : 1;
+    return x->score > y->score ? -1 : x->score < y->score;
+}
+
+/* Adds up what each piece brings an incident above what any two lines have in common. */
+static void add_up(struct search *s, double factor[][2])
+{
+    qsort(s->hits, s->nhits, sizeof(*s->hits), by_piece);
+    for (size_t i = 0; i < s->nhits; i++) {
+        const struct hit *h = &s->hits[i];
+        struct candidate *c = &s->c[h->candidate];
+        struct found *f = &c->by[h->way];
+        double score = h->score * factor[h->piece][h->way] * s->p->v[h->piece].weight;
+        if (i && h[-1].candidate == h->candidate && h[-1].way == h->way && h[-1].piece == h->piece)
+            continue;
+        if (score > common[h->way])
+            f->sum += score - common[h->way];
+        if (h->score * factor[h->piece][h->way] > f->best)
+            f->best = h->score * factor[h->piece][h->way];
+        if (h->way == VECTORS)
+            note_match(c, h);
+    }
+}
+
 static int fuse(struct search *s, enum fl_search_by by, struct candidate **order, fl_err *err)
 {
     double(*factor)[2] = fl_arena_alloc(&s->arena, (s->p->n + 1) * sizeof(*factor));
     int r = factor ? absorb(s, factor, err) : fl_fail_nomem(err);
 
-    for (size_t i = 0; !r && i < s->nhits; i++) {
-        const struct hit *h = &s->hits[i];
-        struct candidate *c = &s->c[h->candidate];
-        double score = h->score * factor[h->piece][h->way];
-        if (score > c->by[h->way].best) {
-            c->by[h->way].best = score;
-            c->by[h->way].piece = h->piece;
-            c->by[h->way].doc = h->doc;
-        }
-        if (h->way == VECTORS)
-            note_match(c, h);
-    }
+    if (!r)
+        add_up(s, factor);
     for (int way = 0; !r && way < 2; way++)
         r = rank_way(s, way, order, err);
     for (size_t i = 0; !r && i < s->n; i++) {

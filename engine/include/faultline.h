@@ -330,6 +330,26 @@ int fl_neighbours_json(const fl_neighbours *n, bool indented, char **out, fl_err
 size_t fl_neighbours_count(const fl_neighbours *n);
 const struct fl_neighbour *fl_neighbours_get(const fl_neighbours *n, size_t i);
 
+struct fl_reindex_opts {
+    bool full;  /* train anew, whatever has changed */
+    bool prune; /* forget the vectors of other models */
+    /* Told now and then, may be NULL; anything but 0 stops. `what`: reading, training, adding,
+     * writing. */
+    int (*progress)(void *ctx, const char *what, uint64_t done, uint64_t total);
+    int (*embedding)(void *ctx, uint64_t done, uint64_t total);
+    void *progress_ctx;
+};
+struct fl_reindexed {
+    bool busy;      /* another reindex is at work: nothing was done */
+    bool unchanged; /* the index in force has everything */
+    bool carried_over;
+    uint64_t generation, vectors, embedded, damaged;
+    size_t removed, in_use; /* old index files */
+};
+/* Makes a new generation of the index, safe beside any number of readers and writers. */
+int fl_memory_reindex(fl_memory *m, const struct fl_reindex_opts *opts, struct fl_reindexed *out,
+                      fl_err *err);
+
 /* Over labelled cases: how often the right cause is among the first distinct ones that a search
  * finds, by each way of enum fl_search_by. */
 struct fl_search_totals {

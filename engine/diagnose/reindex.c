@@ -1,0 +1,345 @@
+/*
+ * A new generation of the index, beside the old one.
+ *
+ * One reindex at a time: a lock on a file beside the database; who comes second leaves politely.
+ * The steps: embed what has no vector, take a mark of the store, write the index of the vectors up
+ * to that mark under a name of its own, sync it, and then say in the database, in one transaction,
+ * that it is in force. Until that moment readers use the old one; a process that is killed anywhere
+ * before leaves a file that nothing names. Files that no longer are in force go when no reader has
+ * them open: a reader holds a shared lock as long as it reads.
+ *
+ * When only little has changed the old index is carried over and nothing is trained anew.
+ */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/alloc.h"
+#include "base/file.h"
+#include "diagnose/memory.h"
+
+#define CHANGED_SHARE                                                                              \
+    4 /* one vector in so many may be new or gone, to carry the old index over                     \
+       */
+
+struct source {
+    fl_memory *m;
+    int64_t after, first, upto; /* vectors in (after, upto]; `first`: where it starts over */
+    int64_t *ids;
+    float *vectors;
+    size_t cap, n;
+    uint32_t dim;
+    uint64_t *damaged;
+};
+
+static int take_vector(void *ctx, const struct fl_store_vector *v, fl_err *err)
+{
+    struct source *s = ctx;
+    const int8_t *bytes = v->data;
+
+    (void)err;
+    for (uint32_t i = 0; i < s->dim; i++)
+        s->vectors[s->n * s->dim + i] = (float)bytes[i] * v->scale;
+    s->ids[s->n++] = v->number;
+    s->after = v->number;
+    return s->n == s->cap; /* 1: enough */
+}
+
+static int next_batch(void *ctx, int64_t *ids, float *vectors, size_t cap, size_t *n, fl_err *err)
+{
+    struct source *s = ctx;
+    struct fl_store_model model = fl_memory_model(s->m);
+    int r = FL_OK;
+
+    s->ids = ids;
+    s->vectors = vectors;
+    s->cap = cap;
+    s->n = 0;
+    if (s->after < s->upto)
+        r = fl_store_vectors(s->m->store, &model, s->after, s->upto, take_vector, s, s->damaged,
+                             err);
+    *n = s->n;
+    return r < 0 ? r : FL_OK;
+}
+
+static int rewind_source(void *ctx, fl_err *err)
+{
+    struct source *s = ctx;
+
+    (void)err;
+    s->after = s->first;
+    return FL_OK;
+}
+
+struct gone {
+    int64_t *v;
+    size_t n, cap;
+};
+
+static int add_gone(void *ctx, int64_t number, fl_err *err)
+{
+    struct gone *g = ctx;
+
+    if (fl_grow((void **)&g->v, &g->cap, g->n + 1, sizeof(*g->v)))
+        return fl_fail_nomem(err);
+    g->v[g->n++] = number;
+    return FL_OK;
+}
+
+static int64_t meta_number(fl_memory *m, const char *key)
+{
+    fl_str text = {NULL, 0};
+    uint64_t n = 0;
+    fl_arena a;
+
+    fl_arena_init(&a);
+    if (fl_store_meta_get(m->store, key, &a, &text, NULL) || !fl_str_to_u64(text, &n))
+        n = 0;
+    fl_arena_dispose(&a);
+    return (int64_t)n;
+}
+
+static int set_number(fl_memory *m, const char *key, int64_t n, fl_err *err)
+{
+    char text[24];
+
+    snprintf(text, sizeof(text), "%lld", (long long)n);
+    return fl_store_meta_set(m->store, key, fl_str_c(text), err);
+}
+
+/* The numbers up to the mark, counted: what a new index will hold. */
+struct counting {
+    uint64_t n;
+};
+
+static int count_one(void *ctx, const struct fl_store_vector *v, fl_err *err)
+{
+    (void)v;
+    (void)err;
+    ((struct counting *)ctx)->n++;
+    return FL_OK;
+}
+
+/* Carries the old index over when that is little work. 1: not possible. */
+static int update(fl_memory *m, const struct fl_index_head *head, uint64_t old,
+                  const struct fl_reindex_opts *o, const char *path, struct fl_reindexed *out,
+                  fl_err *err)
+{
+    struct fl_index_head want = *head;
+    struct source s = {.m = m, .upto = head->last_id, .dim = head->dim, .damaged = &out->damaged};
+    struct fl_index_source source = {next_batch, rewind_source, &s};
+    struct gone gone = {0};
+    fl_index *ix = NULL;
+    char from[4300];
+    fl_err why = {0};
+    int r;
+
+    if (!old || (o && o->full))
+        return 1;
+    fl_memory_index_path(m, old, from, sizeof(from));
+    want.generation = old;
+    if (fl_index_open(from, &want, FL_INDEX_ANY_GENERATION, &ix, &why))
+        return 1;
+    want = *fl_index_head(ix);
+    fl_index_free(ix);
+    s.after = s.first = want.last_id;
+    r = fl_store_tombstones(m->store, head->model[0] ? fl_str_c(head->model) : FL_S(""),
+                            meta_number(m, "generation.tombstone"), add_gone, &gone, err);
+    if (!r && head->count + gone.n > want.count &&
+        (head->count + gone.n - want.count) * CHANGED_SHARE > want.count)
+        r = 1;
+    if (!r) {
+        size_t kept = 0; /* only those that the old one holds */
+        for (size_t i = 0; i < gone.n; i++)
+            if (gone.v[i] <= want.last_id)
+                gone.v[kept++] = gone.v[i];
+        r = fl_index_update(from, &want, head, gone.v, kept, &source, o ? o->progress : NULL,
+                            o ? o->progress_ctx : NULL, path, &why);
+        r = r ? 1 : FL_OK;
+    }
+    fl_free(gone.v);
+    return r;
+}
+
+static int write_index(fl_memory *m, const struct fl_index_head *head, uint64_t old,
+                       const struct fl_reindex_opts *o, struct fl_reindexed *out, fl_err *err)
+{
+    struct source s = {.m = m, .upto = head->last_id, .dim = head->dim, .damaged = &out->damaged};
+    struct fl_index_source source = {next_batch, rewind_source, &s};
+    char path[4300];
+    int r;
+
+    fl_memory_index_path(m, head->generation, path, sizeof(path));
+    r = update(m, head, old, o, path, out, err);
+    out->carried_over = r == FL_OK;
+    if (r == 1)
+        r = fl_index_build(head, &source, o ? o->progress : NULL, o ? o->progress_ctx : NULL, path,
+                           err);
+    return r;
+}
+
+/* Removes index files that are not in force and that nobody reads. */
+static void clean_up(fl_memory *m, uint64_t keep, struct fl_reindexed *out)
+{
+    char dir[4300], path[4600];
+    const char **names;
+    size_t n = 0;
+    fl_arena a;
+
+    snprintf(dir, sizeof(dir), "%s/index", m->dir);
+    fl_arena_init(&a);
+    if (fl_file_list(dir, &a, &names, &n, NULL))
+        n = 0;
+    for (size_t i = 0; i < n; i++) {
+        struct fl_store_lock l = {.fd = -1};
+        fl_str name = fl_str_c(names[i]);
+        uint64_t g;
+        if (!fl_str_starts(name, FL_S("vectors-")) || !fl_str_ends(name, FL_S(".index")) ||
+            !fl_str_to_u64(fl_str_sub(name, 8, name.n - 14), &g) || g == keep)
+            continue;
+        snprintf(path, sizeof(path), "%s/%.200s", dir, names[i]);
+        if (fl_store_lock(path, true, false, &l, NULL)) {
+            out->in_use++;
+            continue;
+        }
+        if (unlink(path) == 0)
+            out->removed++;
+        fl_store_unlock(&l);
+    }
+    fl_arena_dispose(&a);
+}
+
+static int put_in_force(fl_memory *m, const struct fl_index_head *head, int64_t tombstone,
+                        fl_err *err)
+{
+    int r = fl_store_begin(m->store, err);
+
+    if (r)
+        return r;
+    r = set_number(m, "generation", (int64_t)head->generation, err);
+    if (!r)
+        r = set_number(m, "generation.tombstone", tombstone, err);
+    if (!r)
+        r = set_number(m, "generation.last", head->last_id, err);
+    if (!r)
+        return fl_store_commit(m->store, err);
+    fl_store_rollback(m->store);
+    return r;
+}
+
+static int drop_other_models(void *ctx, const struct fl_store_model *model, uint64_t vectors,
+                             fl_err *err)
+{
+    struct {
+        fl_memory *m;
+        char other[200];
+    } *x = ctx;
+
+    (void)vectors;
+    (void)err;
+    if (!fl_str_eqz(model->name, x->m->embedder.name))
+        snprintf(x->other, sizeof(x->other), "%.*s", FL_FMT(fl_str_sub(model->name, 0, 190)));
+    return FL_OK;
+}
+
+static int prune(fl_memory *m, fl_err *err)
+{
+    int r = FL_OK;
+
+    for (int i = 0; !r && i < 64; i++) {
+        struct {
+            fl_memory *m;
+            char other[200];
+        } x = {m, ""};
+        r = fl_store_models(m->store, drop_other_models, &x, err);
+        if (r || !x.other[0])
+            break;
+        r = fl_store_drop_model(m->store, fl_str_c(x.other), err);
+    }
+    return r;
+}
+
+static int generation(fl_memory *m, const struct fl_reindex_opts *o, struct fl_reindexed *out,
+                      fl_err *err)
+{
+    struct fl_store_model model = fl_memory_model(m);
+    struct fl_index_head head = {.dim = model.dim};
+    uint64_t old = fl_memory_generation(m);
+    struct fl_store_mark mark = {0};
+    struct counting count = {0};
+    char dir[4300];
+    int r;
+
+    r = fl_memory_embed_missing(m, &out->embedded, o ? o->embedding : NULL,
+                                o ? o->progress_ctx : NULL, err);
+    if (!r)
+        r = fl_store_mark(m->store, model.name, &mark, err);
+    if (!r && old && !(o && o->full) && meta_number(m, "generation.last") == mark.last &&
+        meta_number(m, "generation.tombstone") == mark.tombstone) {
+        fl_index *ix = NULL;
+        char path[4300];
+        snprintf(head.model, sizeof(head.model), "%s", m->embedder.name);
+        head.generation = old;
+        fl_memory_index_path(m, old, path, sizeof(path));
+        if (fl_index_open(path, &head, FL_INDEX_ANY_GENERATION, &ix, NULL) == FL_OK) {
+            bool whole = fl_index_verify(ix, NULL) == FL_OK;
+            out->vectors = fl_index_head(ix)->count;
+            out->generation = old;
+            fl_index_free(ix);
+            if (whole) {
+                out->unchanged = true;
+                clean_up(m, old, out);
+                return FL_OK;
+            }
+        }
+    }
+    if (!r)
+        r = fl_store_vectors(m->store, &model, 0, mark.last, count_one, &count, &out->damaged, err);
+    out->damaged = 0; /* counted again below */
+    snprintf(head.model, sizeof(head.model), "%s", m->embedder.name);
+    head.generation = old + 1;
+    head.count = count.n;
+    head.last_id = mark.last;
+    snprintf(dir, sizeof(dir), "%s/index", m->dir);
+    if (!r)
+        r = fl_file_mkdirs(dir, err);
+    if (!r && count.n)
+        r = write_index(m, &head, old, o, out, err);
+    if (!r)
+        r = put_in_force(m, &head, mark.tombstone, err);
+    if (!r) {
+        fl_store_forget(m->store, model.name, mark.tombstone, NULL);
+        out->vectors = count.n;
+        out->generation = head.generation;
+        clean_up(m, head.generation, out);
+    }
+    return r;
+}
+
+int fl_memory_reindex(fl_memory *m, const struct fl_reindex_opts *opts, struct fl_reindexed *out,
+                      fl_err *err)
+{
+    struct fl_store_lock lock = {.fd = -1};
+    char path[4300];
+    int r;
+
+    *out = (struct fl_reindexed){0};
+    if (m->read_only)
+        return fl_fail(err, FL_EIO, "%s cannot be written, so no index can be made in it", m->dir);
+    snprintf(path, sizeof(path), "%s/reindex.lock", m->dir);
+    r = fl_store_lock(path, true, false, &lock, err);
+    if (r == FL_EBACKEND) {
+        out->busy = true;
+        return FL_OK;
+    }
+    if (r)
+        return r;
+    fl_memory_unload(m);
+    r = opts && opts->prune ? prune(m, err) : FL_OK;
+    if (!r)
+        r = generation(m, opts, out, err);
+    fl_store_unlock(&lock);
+    m->no_index = false;
+    return r;
+}
