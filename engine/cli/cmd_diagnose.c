@@ -38,6 +38,28 @@ static int status_of(const struct fl_report *r, const struct cli_args *args)
     return r->outcome[0] == 'd' ? CLI_OK : CLI_NONE;
 }
 
+/* What past incidents say of a job that no rule resolves. That they cannot be asked is told, and
+ * changes nothing else. */
+static void consult(const struct cli_session *s, const struct cli_args *args, fl_diagnosis *d)
+{
+    struct progress progress;
+    fl_memory *m = NULL;
+    fl_err err;
+    int r;
+
+    progress_init(&progress, "incidents", args->quiet);
+    progress_say(&progress, "asking the memory of past incidents");
+    r = fl_memory_open(s->engine, NULL, &m, &err);
+    if (!r)
+        r = fl_diagnosis_consult(d, m, &err);
+    progress_end(&progress);
+    if (r)
+        cli_note(args, "past incidents could not be asked: %s", err.msg);
+    else if (fl_memory_note(m))
+        cli_note(args, "%s", fl_memory_note(m));
+    fl_memory_free(m);
+}
+
 static int one(const struct cli_session *s, const struct cli_args *args, const char *const *paths,
                size_t n)
 {
@@ -57,11 +79,14 @@ static int one(const struct cli_session *s, const struct cli_args *args, const c
     opts.threads = args->threads;
     opts.progress = on_progress;
     opts.progress_ctx = &progress;
+    opts.digest = true;
     status = fl_diagnose(s->engine, &opts, &d, &err);
     progress_end(&progress);
     if (status)
         return cli_fail_err(&err);
     r = fl_diagnosis_report(d);
+    if (r->outcome[0] == 'u' && !args->no_memory)
+        consult(s, args, d);
     if (args->json) {
         status = print_json(r, !args->each && isatty(STDOUT_FILENO));
     } else {

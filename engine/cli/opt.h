@@ -35,7 +35,7 @@ struct cli_args {
     uint32_t k;                 /* neighbours; 0: the default */
     struct cli_share floor;
     const char *text; /* to look up */
-    bool search;
+    bool search, no_memory;
     const char **rest; /* the arguments that are no options */
     size_t nrest;
 };

@@ -93,3 +93,21 @@ void out_report_more(const struct out *o, const struct fl_report *r)
             r->cause.rule ? r->cause.rule : "", r->version ? r->version : fl_version(),
             r->rules_version ? r->rules_version : "?", r->elapsed_ms);
 }
+
+unsigned out_neighbours(const struct out *o, const struct fl_report *r, size_t most)
+{
+    unsigned lines = 0;
+
+    for (size_t i = 0; i < r->nneighbours && i < most; i++) {
+        const struct fl_neighbour *n = &r->neighbours[i];
+        struct out_line l = {.n = 0};
+        out_line_add(&l, "%s (%.0f %%): %s", n->cause, n->score * 100, n->title);
+        lines += out_wrapped(o, i ? "" : "LIKE", l.p, 2);
+        if (i == 0 && n->fix[0]) {
+            l.n = 0;
+            out_line_add(&l, "what fixed %s: %s", n->incident, n->fix);
+            lines += out_wrapped(o, "", l.p, 3);
+        }
+    }
+    return lines;
+}

@@ -56,6 +56,8 @@ static const struct cli_opt diagnose_opts[] = {
          "let the exit status carry what to do next: 0 restart, 10 restart elsewhere, 11 test "
          "first, 12 roll back, 20 ask a person, 93 stop, 94 nothing to do; errors keep 2 to 4"),
     FLAG(0, "offline", offline, "use no network (this version never does)"),
+    FLAG(0, "no-memory", no_memory,
+         "do not look among past incidents when no rule knows the failure"),
     VALUE(0, "since", "TIME", CLI_OPT_TIME, since_us,
           "leave out lines older than this, as the log prints its time: 2026-03-01T02:03:04"),
     VALUE(0, "until", "TIME", CLI_OPT_TIME, until_us, "leave out lines later than this"),

@@ -34,6 +34,7 @@ void fl_diagnosis_free(fl_diagnosis *d)
     fl_free(d->job.writers);
     fl_buf_dispose(&d->job.carry);
     fl_gather_free(d->job.gather);
+    fl_neighbours_free(d->neighbours);
     fl_free(d->job.touched);
     fl_free(d->job.tracebacks);
     fl_match_scratch_free(d->job.scratch);

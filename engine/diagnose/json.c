@@ -9,6 +9,7 @@
 
 #include "base/alloc.h"
 #include "base/json.h"
+#include "diagnose/memory.h"
 #include "base/text.h"
 
 static void put_place(fl_json *o, const struct fl_place *p)
@@ -186,7 +187,7 @@ int fl_report_json(const struct fl_report *r, bool indented, char **out, fl_err 
     put_others(root, r);
     put_action(root, r);
     put_timeline(root, r);
-    fl_json_put_array(root, "neighbours");
+    fl_neighbours_put(root, r->neighbours, r->nneighbours);
     fl_json_put_null(root, "llm");
     put_input(root, r);
     fl_json_put_z(root, "rules_version", r->rules_version);

@@ -30,6 +30,7 @@ struct fl_pieces {
     fl_arena arena;
     struct fl_piece v[FL_PIECES];
     size_t n;
+    size_t late; /* that sound like trouble after the last step, or are a finding of the timeline */
 };
 
 /* Pieces of a diagnosed job (made with fl_diagnose_opts.digest). Rules of failures play no part. */
@@ -65,8 +66,8 @@ struct fl_memory {
     char note[600];
 };
 
-/* The array "neighbours"; `n` may be NULL: an empty one. */
-void fl_neighbours_put(fl_json *root, const fl_neighbours *n);
+/* The array "neighbours". */
+void fl_neighbours_put(fl_json *root, const struct fl_neighbour *v, size_t n);
 /* Embeds what has no vector of the model yet. */
 int fl_memory_embed_missing(struct fl_memory *m, uint64_t *embedded,
                             int (*told)(void *ctx, uint64_t done, uint64_t total), void *ctx,

@@ -4,12 +4,12 @@
 #include "base/alloc.h"
 #include "diagnose/memory.h"
 
-void fl_neighbours_put(fl_json *root, const fl_neighbours *n)
+void fl_neighbours_put(fl_json *root, const struct fl_neighbour *v, size_t n)
 {
     fl_json *a = fl_json_put_array(root, "neighbours");
 
-    for (size_t i = 0; n && i < fl_neighbours_count(n); i++) {
-        const struct fl_neighbour *x = fl_neighbours_get(n, i);
+    for (size_t i = 0; i < n; i++) {
+        const struct fl_neighbour *x = &v[i];
         fl_json *o = fl_json_add_object(a), *m;
         fl_json_put_z(o, "incident", x->incident);
         fl_json_put_z(o, "cause", x->cause);
@@ -44,7 +44,7 @@ int fl_neighbours_json(const fl_neighbours *n, bool indented, char **out, fl_err
 
     fl_buf_init(&b, 64u << 20);
     fl_json_put_z(root, "schema", "faultline.neighbours/1");
-    fl_neighbours_put(root, n);
+    fl_neighbours_put(root, fl_neighbours_get(n, 0), fl_neighbours_count(n));
     fl_json_put_z(root, "version", fl_version());
     r = fl_json_print(root, indented, &b, err);
     fl_json_free(root);

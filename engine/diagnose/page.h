@@ -42,6 +42,7 @@ struct fl_diagnosis {
     struct fl_location where;
     struct fl_decision decision;
     struct fl_report report;
+    fl_neighbours *neighbours;
 };
 
 #endif

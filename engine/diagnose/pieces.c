@@ -59,8 +59,9 @@ int fl_pieces_of_text(fl_str text, struct fl_pieces *out, fl_err *err)
     while (text.n) {
         fl_str line = fl_str_trim(fl_str_cut(&text, '\n'));
         if (line.n)
-            add_piece(out, fl_str_sub(line, 0, FL_PIECE_TEXT), line, NULL, 0, 1);
+            add_piece(out, fl_str_sub(line, 0, FL_PIECE_TEXT), line, NULL, 0, 2);
     }
+    out->late = out->n;
     return out->arena.failed ? fl_fail_nomem(err) : FL_OK;
 }
 
@@ -121,6 +122,7 @@ static void add_rows(struct fl_page *p, struct fl_pieces *out)
     for (size_t i = 0; i < n && out->n < FL_PIECES; i++) {
         const struct fl_shape_row *r = &t->rows[v[i].row];
         fl_str body = fl_str_from(r->text, r->body);
+        out->late += r->badness >= 2 && r->first.seq > late_seq(p->job);
         add_piece(out, fl_str_sub(body, 0, FL_PIECE_TEXT), r->text,
                   fl_reader_file(p->job->reader, r->first.file)->name, r->first.line, v[i].value);
     }
@@ -144,6 +146,7 @@ static void add_traceback(struct fl_page *p, const struct fl_whole *w, struct fl
         fl_buf_addc(&b, ' ');
     }
     out->arena.failed |= b.bad != 0;
+    out->late += last->at.seq > late_seq(p->job);
     add_piece(out, fl_buf_str(&b), last->text, fl_reader_file(p->job->reader, last->at.file)->name,
               last->at.line, last->at.seq >= late_seq(p->job) ? 2 : 1.2);
     fl_buf_dispose(&b);
@@ -156,6 +159,7 @@ static void add_timeline(struct fl_page *p, struct fl_pieces *out)
     for (size_t i = 0; i < p->verdict->nfindings; i++) {
         const struct fl_finding *f = &p->verdict->findings[i];
         const struct fl_point *proof = f->proof[0];
+        out->late++;
         add_piece(out, fl_str_c(f->why), fl_str_c(proof && proof->text ? proof->text : ""),
                   proof ? fl_reader_file(p->job->reader, proof->at.file)->name : NULL,
                   proof ? proof->at.line : 0, 1.5);

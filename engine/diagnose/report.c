@@ -303,16 +303,15 @@ static void build_location(struct builder *b, const struct fl_location *w, struc
     r->location.ngpus = w->ngpus;
 }
 
-static void build_action(struct builder *b, const struct fl_decision *d, struct fl_report *r)
+void fl_report_action(struct fl_job *j, const struct fl_decision *d, struct fl_report *r)
 {
-    const char **hosts = fl_arena_alloc(&b->j->arena, (d->nexclude + 1) * sizeof(*hosts));
+    const char **hosts = fl_arena_alloc(&j->arena, (d->nexclude + 1) * sizeof(*hosts));
 
     if (!hosts) {
-        b->failed = true;
-        return;
+        return; /* the arena remembers */
     }
     for (size_t i = 0; i < d->nexclude; i++)
-        hosts[i] = host_name(b->j, d->exclude[i]);
+        hosts[i] = host_name(j, d->exclude[i]);
     r->action.id = d->action->id;
     r->action.decision = d->action->decision;
     r->action.exit_code = d->action->exit_code;
@@ -479,7 +478,7 @@ int fl_report_build(struct fl_job *j, const struct fl_verdict *v, const struct f
     build_location(&b, where, &r);
     build_follow_on(&b, &r);
     build_alternatives(&b, &r);
-    build_action(&b, d, &r);
+    fl_report_action(b.j, d, &r);
     build_timeline(&b, &r);
     build_attempts(&b, &r);
     build_input(&b, &r);

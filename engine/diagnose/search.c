@@ -28,7 +28,8 @@
 #define ABSORBED 0.3
 #define RAREST 16 /* words of a piece that are searched */
 #define MATCHES 4 /* lines shown of an incident */
-#define FLOOR 0.35
+#define FLOOR 0.25
+#define QUIET_FLOOR 0.75 /* of a log in which nothing sounds like trouble after its last step */
 
 struct found { /* an incident, by one way */
     double best, sum;
@@ -386,15 +387,36 @@ static int fuse(struct search *s, enum fl_search_by by, struct candidate **order
     return r;
 }
 
-/* How often a first neighbour like this had the right cause. */
-static double score_of(const struct candidate *c)
+/*
+ * How often a first neighbour like this had the right cause: a logistic function of what the two
+ * ways add up to, of its ranks in both, and of how many of the first five have its cause, fitted to
+ * 209 labelled failures and 35 healthy logs (which it was measured on as well: 29 claimed over 0.9,
+ * all right; 80 claimed 0.65 to 0.9, 60 right; 75 claimed 0.35 to 0.65, 37; 60 less, 13).
+ */
+static double score_of(const struct candidate *c, double agree)
 {
-    double rank = c->by[VECTORS].rank && c->by[WORDS].rank
-                      ? 1.0 / c->by[VECTORS].rank + 1.0 / c->by[WORDS].rank
-                      : 0.2;
-    double x = -6.0 + 5.0 * c->by[VECTORS].best + 0.5 * c->by[WORDS].best + 0.9 * rank;
+    double ranks = (c->by[VECTORS].rank ? 1.0 / c->by[VECTORS].rank : 0) +
+                   (c->by[WORDS].rank ? 1.0 / c->by[WORDS].rank : 0);
+    double x = -3.43 + 1.41 * log1p(c->by[VECTORS].sum) + 0.53 * log1p(c->by[WORDS].sum) +
+               0.33 * ranks + 2.19 * agree;
 
     return 1 / (1 + exp(-x));
+}
+
+/* The share of the first five that have this one's cause. */
+static int agreement(struct search *s, struct candidate **order, struct candidate *c, double *out,
+                     fl_err *err)
+{
+    int r = load_info(s, c, err);
+    size_t n = 0;
+
+    for (size_t i = 0; !r && i < 5 && i < s->n && order[i]->fused > 0; i++) {
+        r = load_info(s, order[i], err);
+        n += !r && order[i]->kind == FL_KIND_INCIDENT &&
+             fl_str_eq(order[i]->inc.cause, c->inc.cause);
+    }
+    *out = (double)n / 5;
+    return r;
 }
 
 static const char *keep(fl_arena *a, fl_str s)
@@ -402,7 +424,8 @@ static const char *keep(fl_arena *a, fl_str s)
     return fl_arena_z(a, s);
 }
 
-static int give(struct search *s, const struct candidate *c, struct fl_neighbours *out, fl_err *err)
+static int give(struct search *s, const struct candidate *c, double score,
+                struct fl_neighbours *out, fl_err *err)
 {
     struct fl_neighbour *n = &out->v[out->n];
     struct fl_matched *m;
@@ -415,7 +438,7 @@ static int give(struct search *s, const struct candidate *c, struct fl_neighbour
                                .fix = keep(a, c->inc.fix),
                                .source = keep(a, c->inc.source),
                                .origin = fl_incident_origin_word(c->inc.origin),
-                               .score = score_of(c),
+                               .score = score,
                                .similarity = c->by[VECTORS].best,
                                .words = c->by[WORDS].best,
                                .seen = c->inc.count ? c->inc.count : 1};
@@ -441,7 +464,7 @@ static int give(struct search *s, const struct candidate *c, struct fl_neighbour
 static int run(struct search *s, const struct fl_search_opts *opts, fl_neighbours *out, fl_err *err)
 {
     size_t k = opts && opts->k ? opts->k : 5;
-    double floor = opts && opts->floor != 0 ? opts->floor : FLOOR;
+    double floor = opts && opts->floor != 0 ? opts->floor : s->p->late ? FLOOR : QUIET_FLOOR, agree;
     struct candidate **order;
     int r = by_vectors(s, err);
 
@@ -455,9 +478,11 @@ static int run(struct search *s, const struct fl_search_opts *opts, fl_neighbour
         order[i] = &s->c[i];
     if (!r)
         r = fuse(s, opts ? opts->by : FL_BY_BOTH, order, err);
-    for (size_t i = 0; !r && i < s->n && out->n < k && order[i]->fused > 0; i++)
-        if (score_of(order[i]) >= floor)
-            r = give(s, order[i], out, err);
+    for (size_t i = 0; !r && i < s->n && out->n < k && order[i]->fused > 0; i++) {
+        r = agreement(s, order, order[i], &agree, err);
+        if (!r && score_of(order[i], agree) >= floor)
+            r = give(s, order[i], score_of(order[i], agree), out, err);
+    }
     return r;
 }
 

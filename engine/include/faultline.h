@@ -128,6 +128,21 @@ struct fl_input_file {
     const char *note; /* NULL, or what was wrong with it */
 };
 
+struct fl_matched {     /* a line of the log and the line of an incident that it is like */
+    struct fl_place at; /* file NULL: no line of the log, words of its timeline */
+    const char *text, *incident_text;
+    double similarity; /* cosine, 0..1 */
+};
+struct fl_neighbour {
+    const char *incident, *cause, *title, *explanation, *fix, *source, *origin;
+    double score;      /* 0..1: how often such a neighbour had the right cause */
+    double similarity; /* the best cosine of its lines */
+    double words;      /* the best BM25 of its lines, divided by the root of one plus the words */
+    uint64_t seen;     /* how often */
+    const struct fl_matched *matched;
+    size_t nmatched;
+};
+
 struct fl_report {
     const char *outcome; /* "diagnosed", "unknown", "healthy" */
     struct {
@@ -174,6 +189,8 @@ struct fl_report {
     } timeline;
     const struct fl_attempt *attempts;
     size_t nattempts;
+    const struct fl_neighbour *neighbours; /* past incidents like it, see fl_diagnosis_consult() */
+    size_t nneighbours;
     struct {
         const struct fl_input_file *files;
         size_t nfiles;
@@ -298,20 +315,6 @@ void fl_memory_free(fl_memory *m);
 const char *fl_memory_note(const fl_memory *m); /* NULL, or what a person should know */
 const char *fl_memory_dir(const fl_memory *m);
 
-struct fl_matched {     /* a line of the log and the line of an incident that it is like */
-    struct fl_place at; /* file NULL: no line of the log, words of its timeline */
-    const char *text, *incident_text;
-    double similarity; /* cosine, 0..1 */
-};
-struct fl_neighbour {
-    const char *incident, *cause, *title, *explanation, *fix, *source, *origin;
-    double score;      /* 0..1: how often such a neighbour had the right cause */
-    double similarity; /* the best cosine of its lines */
-    double words;      /* the best BM25 of its lines, divided by the root of one plus the words */
-    uint64_t seen;     /* how often */
-    const struct fl_matched *matched;
-    size_t nmatched;
-};
 struct fl_search_opts {
     size_t k;     /* at most so many; 0: 5 */
     double floor; /* leave out what scores less; 0: the calibrated floor; negative: none */
@@ -349,6 +352,14 @@ struct fl_reindexed {
 /* Makes a new generation of the index, safe beside any number of readers and writers. */
 int fl_memory_reindex(fl_memory *m, const struct fl_reindex_opts *opts, struct fl_reindexed *out,
                       fl_err *err);
+
+/*
+ * Asks the memory about a job that no rule resolves (others are left as they are): its neighbours
+ * stand in the report then, and decide where they are alike enough and agree: the first with a
+ * score of at least 0.9, and two of the first three of one cause (`decided_by` neighbours). The
+ * diagnosis must have been made with fl_diagnose_opts.digest.
+ */
+int fl_diagnosis_consult(fl_diagnosis *d, fl_memory *m, fl_err *err);
 
 /* Over labelled cases: how often the right cause is among the first distinct ones that a search
  * finds, by each way of enum fl_search_by. */
