@@ -179,7 +179,9 @@ static double context_value(const struct fl_page *p, const struct fl_context *c)
     double v = c->event ? 5 : 3;
 
     if (of_cause(p, c))
-        return 12;
+        return fl_page_represents(p, k->hash) ? 6 : 12;
+    if (fl_page_represents(p, k->hash))
+        v *= 0.4;
     if (r && r->owner & FL_OWN_NOISE)
         return 0.5;
     if (r && r->badness == 3)

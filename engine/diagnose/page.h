@@ -32,6 +32,8 @@ void fl_page_offer(struct fl_page *p);
 /* page_rest.c: the other lines, one for each shape; the job's head; what stands for how many. */
 void fl_page_offer_rest(struct fl_page *p);
 void fl_page_note_counts(struct fl_page *p);
+/* A line that must be there has this shape. */
+bool fl_page_represents(const struct fl_page *p, uint64_t hash);
 bool fl_page_drops(const struct fl_page *p, size_t row);
 void fl_page_offer_kept(struct fl_page *p, const struct fl_kept *k);
 

@@ -34,6 +34,14 @@ static enum fl_filter_action action_of(const struct fl_page *p, size_t row)
     return p->filter[row] ? p->job->rules->filters[p->filter[row] - 1].action : FL_FILTER_GUARD;
 }
 
+static bool has_letters(fl_str s)
+{
+    for (size_t i = 0; i < s.n; i++)
+        if ((s.p[i] | 32) >= 'a' && (s.p[i] | 32) <= 'z')
+            return true;
+    return false;
+}
+
 static double value_of(const struct fl_page *p, size_t row)
 {
     const struct fl_shape_row *r = &p->job->gather->shapes.rows[row];
@@ -41,6 +49,8 @@ static double value_of(const struct fl_page *p, size_t row)
     size_t ranks = p->job->places.nranks;
     double v = bad[r->badness];
 
+    if (!has_letters(fl_str_from(r->text, r->body)))
+        return 0.05; /* rulers and empty lines */
     if (r->owner & FL_OWN_EVENT)
         v += 3;
     if (r->owner & FL_OWN_NOISE)
@@ -148,7 +158,7 @@ static void count_row(const struct fl_page *p, const struct fl_shape_row *r,
     l->ranks_over = r->ranks_over;
 }
 
-static bool represented(const struct fl_page *p, uint64_t hash)
+bool fl_page_represents(const struct fl_page *p, uint64_t hash)
 {
     const struct fl_digest *d = &p->digest;
 
@@ -200,7 +210,7 @@ void fl_page_offer_rest(struct fl_page *p)
     heads(p);
     for (size_t i = 0; i < t->n; i++) {
         if (fl_page_drops(p, i) || action_of(p, i) == FL_FILTER_HEAD ||
-            represented(p, t->rows[i].hash))
+            fl_page_represents(p, t->rows[i].hash))
             continue;
         v[n++] = (struct ranked){.row = i, .value = value_of(p, i)};
     }
