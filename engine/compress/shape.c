@@ -88,7 +88,10 @@ static unsigned keeps(fl_str word)
                  {{"ret", 3}, 1},         {{"retcode", 7}, 1},   {{"exit", 4}, 1},
                  {{"returned", 8}, 1},    {{"result", 6}, 1},    {{"http", 4}, 3},
                  {{"cudaerror", 9}, 1},   {{"cuda", 4}, 1},      {{"ncclresult", 10}, 1},
-                 {{"statuscode", 10}, 1}, {{"retval", 6}, 1},    {{"https", 5}, 0}};
+                 {{"statuscode", 10}, 1}, {{"retval", 6}, 1},    {{"returncode", 10}, 1},
+                 {{"errcode", 7}, 1},     {{"failure", 7}, 1},   {{"httperror", 9}, 1},
+                 {{"curesult", 8}, 1},    {{"aclerror", 8}, 1},  {{"hcclresult", 10}, 1},
+                 {{"cudastatus", 10}, 1}};
     char text[12];
 
     if (word.n < 2 || word.n > 10 || !strchr("xceshrn", lower(word.p[0])))
@@ -101,22 +104,36 @@ static unsigned keeps(fl_str word)
     return 0;
 }
 
-/* "Xid (PCI:0000:3b:00): 79": the place of the number. */
+/* Words between such a word and its number: "error code is 507011". */
+static bool joins(fl_str word)
+{
+    return fl_str_ieq(word, FL_S("is")) || fl_str_ieq(word, FL_S("was")) ||
+           fl_str_ieq(word, FL_S("number"));
+}
+
+/* "Xid (PCI:0000:3b:00): 79", "SXid (PCI:0000:84:00.0): 22013", and without PCI as older drivers
+ * have it: the place of the number. */
 static size_t xid_number(fl_str rest)
 {
     ptrdiff_t at;
 
-    if (!fl_str_starts(rest, FL_S(" (PCI:")))
+    if (!fl_str_starts(rest, FL_S(" (")))
         return 0;
     at = fl_str_find(fl_str_sub(rest, 0, 40), FL_S("): "));
     return at < 0 ? 0 : (size_t)at + 3;
 }
 
+/* Behind "#-", as the second and later parts of a UUID. */
+static bool in_uuid(const struct masker *m)
+{
+    return m->n >= 2 && m->out[m->n - 1] == '-' && m->out[m->n - 2] == '#';
+}
+
 static void letters(struct masker *m, fl_str word)
 {
-    bool xid = word.n == 3 && lower(word.p[0]) == 'x' && lower(word.p[1]) == 'i';
-    bool hex = m->n && m->n < FL_SHAPE_OUT && word.n >= 4 && m->n >= 2 && m->out[m->n - 1] == '-' &&
-               m->out[m->n - 2] == '#';
+    bool xid = fl_str_ieq(word, FL_S("xid")) || fl_str_ieq(word, FL_S("sxid"));
+    size_t number = xid ? xid_number(fl_str_from(m->in, m->at)) : 0;
+    bool hex = word.n >= 4 && in_uuid(m);
 
     for (size_t i = 0; hex && i < word.n; i++)
         hex = hex_letter(word.p[i]);
@@ -124,9 +141,12 @@ static void letters(struct masker *m, fl_str word)
         put_mask(m);
         return;
     }
-    m->keep = keeps(word);
-    if (xid && xid_number(fl_str_from(m->in, m->at)))
-        m->keep_at = m->at + xid_number(fl_str_from(m->in, m->at));
+    if (!m->keep || !joins(word))
+        m->keep = keeps(word);
+    if (number) {
+        m->keep_at = m->at + number;
+        m->keep = 0;
+    }
     for (size_t i = 0; i < word.n; i++)
         put(m, word.p[i]);
 }
@@ -152,6 +172,13 @@ static size_t number_end(const struct masker *m, size_t at)
     return at;
 }
 
+static void put_kept(struct masker *m, fl_str word)
+{
+    m->codes = true;
+    for (size_t i = 0; i < word.n; i++)
+        put(m, word.p[i]);
+}
+
 static void number(struct masker *m, size_t start)
 {
     size_t end = m->at, after = number_end(m, end);
@@ -164,19 +191,51 @@ static void number(struct masker *m, size_t start)
         put_mask(m);
         return;
     }
-    m->codes = true;
-    for (size_t i = start; i < end; i++)
-        put(m, m->in.p[i]);
+    put_kept(m, fl_str_sub(m->in, start, end - start));
+}
+
+/* EI0002, EZ9999, ERR02200: how CANN and its PyTorch number their errors. */
+static bool error_id(fl_str word)
+{
+    size_t head = 0, n;
+
+    while (head < word.n && word.p[head] >= 'A' && word.p[head] <= 'Z')
+        head++;
+    for (n = head; n < word.n && digit(word.p[n]); n++)
+        ;
+    return n == word.n && word.p[0] == 'E' && head >= 2 && head <= 3 && n - head >= 4 &&
+           n - head <= 5;
+}
+
+/* 0x1f. That the first digit is a 0 is not asked for: no digit's value may count. */
+static bool hex_number(fl_str word)
+{
+    bool hex = word.n > 2 && digit(word.p[0]) && lower(word.p[1]) == 'x';
+
+    for (size_t i = 2; hex && i < word.n; i++)
+        hex = digit(word.p[i]) || hex_letter(word.p[i]);
+    return hex;
 }
 
 /* A word of letters and digits. */
 static void mixed(struct masker *m, fl_str word)
 {
     size_t head = 0, tail = 0;
-    bool hex = word.n >= 6 || (word.n == 2 && m->n && m->out[m->n - 1] == ':');
+    bool hex = word.n >= 6 || (word.n == 2 && m->n && m->out[m->n - 1] == ':') ||
+               (word.n == 4 && in_uuid(m));
 
-    if (word.n > 2 && word.p[0] == '0' && lower(word.p[1]) == 'x') {
-        put_mask(m);
+    if (hex_number(word)) {
+        bool kept = m->keep && word.n <= 2 + 8; /* longer ones are addresses */
+        m->keep = 0;
+        if (kept)
+            put_kept(m, word);
+        else
+            put_mask(m);
+        return;
+    }
+    m->keep = 0;
+    if (error_id(word)) {
+        put_kept(m, word);
         return;
     }
     for (size_t i = 0; hex && i < word.n; i++)
@@ -212,8 +271,9 @@ static void word(struct masker *m)
     const char *p = m->in.p;
 
     for (; m->at < m->in.n && word_byte(p[m->at]); m->at++) {
-        if (digits && !others && lower(p[m->at]) == 'e' && number_end(m, m->at) > m->at) {
-            m->at = number_end(m, m->at); /* 2E-04: the letter is the number's */
+        size_t end = digits && !others && lower(p[m->at]) == 'e' ? number_end(m, m->at) : 0;
+        if (end > m->at && (end == m->in.n || !word_byte(p[end]))) {
+            m->at = end; /* 2E-04: the letter is the number's */
             put_mask(m);
             return;
         }
