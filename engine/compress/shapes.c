@@ -78,6 +78,7 @@ static void add_bit(struct fl_shapes *t, struct fl_shape_row *r, int32_t rank)
         if (t->bit_bytes + more <= FL_RANK_BITS)
             v = fl_realloc(r->bits, n * sizeof(*v));
         if (!v) {
+            t->failed |= t->bit_bytes + more <= FL_RANK_BITS;
             r->ranks_over = true;
             return;
         }
