@@ -23,7 +23,10 @@
 #include "base/text.h"
 
 #define SHORTEST 40 /* bytes that a line may be cut to */
+#define SCRAP 16    /* when even so there is too much of them */
 #define NAME_MAX_BYTES 200
+#define WORDS_LONG 800 /* bytes of a '#' line, when such lines take too much */
+#define WORDS_ROWS 16  /* of them in a section, when they still do */
 
 static const char *const titles[FL_SECTIONS] = {"the job",
                                                 "timeline",
@@ -81,11 +84,26 @@ void fl_digest_open(struct fl_digest *d, enum fl_section section, double value, 
         .section = section, .value = value, .must = must, .first = d->norder};
 }
 
+/* Where a character begins, at or before `at`, and at or behind it. */
+static size_t unit_before(fl_str s, size_t at)
+{
+    while (at && at < s.n && ((unsigned char)s.p[at] & 0xc0) == 0x80)
+        at--;
+    return at;
+}
+
+static size_t unit_behind(fl_str s, size_t at)
+{
+    while (at < s.n && ((unsigned char)s.p[at] & 0xc0) == 0x80)
+        at++;
+    return at;
+}
+
 /* The text as it is printed: escaped, and with what does not fit cut off around the match. */
 static void show_text(const struct fl_digest_line *l, size_t most, fl_buf *out)
 {
     const size_t mark = sizeof(FL_CUT_MARK) - 1;
-    size_t from, tail, head;
+    size_t from, to, tail, head;
 
     if (l->text.n <= most) {
         fl_buf_add(out, l->text);
@@ -95,21 +113,38 @@ static void show_text(const struct fl_digest_line *l, size_t most, fl_buf *out)
         from = l->match_at > most / 4 ? l->match_at - most / 4 : 0;
         if (from + most > l->text.n)
             from = l->text.n - most;
+        to = from + most;
         fl_buf_addz(out, from ? FL_CUT_MARK : "");
-        fl_buf_add(out, fl_str_sub(l->text, from + (from ? mark : 0), most - 2 * mark));
-        fl_buf_addz(out, FL_CUT_MARK);
+        from = unit_behind(l->text, from ? from + mark : 0);
+        to = to < l->text.n ? unit_before(l->text, to - mark) : l->text.n;
+        fl_buf_add(out, fl_str_sub(l->text, from, to > from ? to - from : 0));
+        fl_buf_addz(out, to < l->text.n ? FL_CUT_MARK : "");
         return;
     }
     tail = most / 4;
-    head = most - tail - mark;
+    head = unit_before(l->text, most - tail - mark);
     fl_buf_add(out, fl_str_sub(l->text, 0, head));
     fl_buf_addz(out, FL_CUT_MARK);
-    fl_buf_add(out, fl_str_from(l->text, l->text.n - tail));
+    fl_buf_add(out, fl_str_from(l->text, unit_behind(l->text, l->text.n - tail)));
+}
+
+/* A file's name may hold anything; what is printed is one word of one line and no comment. */
+static void show_name(const char *name, fl_buf *out)
+{
+    char safe[NAME_MAX_BYTES + 1];
+
+    fl_text_escape(fl_str_c(name), safe, sizeof(safe));
+    for (char *p = safe; *p; p++)
+        if (*p == '\t')
+            *p = ' ';
+    fl_buf_addz(out, safe[0] == '#' ? "./" : "");
+    fl_buf_addz(out, safe);
 }
 
 static void show_line(const struct fl_digest_line *l, size_t most, fl_buf *out)
 {
-    fl_buf_addf(out, "%.*s:%llu\t", NAME_MAX_BYTES, l->name, (unsigned long long)l->line);
+    show_name(l->name, out);
+    fl_buf_addf(out, ":%llu\t", (unsigned long long)l->line);
     show_text(l, most, out);
 }
 
@@ -121,8 +156,10 @@ static void show_note(const struct fl_digest_line *l, fl_buf *out)
     fl_buf_addf(out, "#   %llu such lines", (unsigned long long)l->count);
     if (l->count > 1 && l->last_name) {
         fl_buf_addz(out, ", the last ");
-        if (strcmp(l->last_name, l->name) != 0)
-            fl_buf_addf(out, "%.*s:", NAME_MAX_BYTES, l->last_name);
+        if (strcmp(l->last_name, l->name) != 0) {
+            show_name(l->last_name, out);
+            fl_buf_addc(out, ':');
+        }
         fl_buf_addf(out, "%llu", (unsigned long long)l->last_line);
     }
     if (l->ranks)
@@ -175,6 +212,23 @@ static fl_str printable(struct fl_digest *d, const struct fl_digest_offer *o)
     return text;
 }
 
+/* The match as it stands in the printable text. */
+static void mark_match(struct fl_digest *d, struct fl_digest_line *l,
+                       const struct fl_digest_offer *o)
+{
+    fl_buf b;
+
+    if (l->match_len || !o->match_len || o->match_at >= o->text.n)
+        return;
+    fl_buf_init(&b, 1u << 20);
+    fl_text_escape_buf(fl_str_sub(o->text, 0, o->match_at), &b);
+    l->match_at = (uint32_t)b.n;
+    fl_text_escape_buf(fl_str_sub(o->text, o->match_at, o->match_len), &b);
+    l->match_len = (uint32_t)b.n - l->match_at;
+    d->failed |= b.bad != 0;
+    fl_buf_dispose(&b);
+}
+
 static uint32_t new_line(struct fl_digest *d, const struct fl_digest_offer *o)
 {
     struct {
@@ -190,8 +244,12 @@ static uint32_t new_line(struct fl_digest *d, const struct fl_digest_offer *o)
     }
     if (!added) {
         struct fl_digest_line *l = &d->lines[at];
-        if (o->text.n > l->text.n)
+        if (o->text.n > l->raw) {
             l->text = printable(d, o);
+            l->raw = o->text.n;
+            l->tokens = 0;
+        }
+        mark_match(d, l, o);
         if (!l->hash)
             l->hash = o->hash;
         return at;
@@ -204,9 +262,9 @@ static uint32_t new_line(struct fl_digest *d, const struct fl_digest_offer *o)
                                                     .file = o->file,
                                                     .line = o->line,
                                                     .text = printable(d, o),
-                                                    .match_at = o->match_at,
-                                                    .match_len = o->match_len,
+                                                    .raw = o->text.n,
                                                     .hash = o->hash};
+    mark_match(d, &d->lines[at], o);
     return at;
 }
 
@@ -226,9 +284,19 @@ size_t fl_digest_add(struct fl_digest *d, const struct fl_digest_offer *o)
     return at;
 }
 
-static size_t most_of(const struct fl_digest_block *b)
+static size_t most_of(enum fl_section section)
 {
-    return b->section == FL_SECTION_EVIDENCE ? FL_DIGEST_PROOF : FL_DIGEST_LINE;
+    return section == FL_SECTION_EVIDENCE ? FL_DIGEST_PROOF : FL_DIGEST_LINE;
+}
+
+/* Counts the line as it is printed with at most so many bytes of text. */
+static void count_line(struct fl_digest *d, struct fl_digest_line *l, size_t most)
+{
+    bool same = l->text.n <= most && l->text.n <= l->counted;
+
+    if (!l->tokens || (l->counted != most && !same))
+        l->tokens = (uint32_t)line_tokens(d, l, most);
+    l->counted = (uint32_t)most;
 }
 
 /* Tokens that a block adds to the page. */
@@ -243,8 +311,7 @@ static size_t block_tokens(struct fl_digest *d, const struct fl_digest_block *b)
             twice = d->order[b->first + k] == d->order[b->first + i];
         if (l->shown || twice)
             continue;
-        if (!l->tokens)
-            l->tokens = (uint32_t)line_tokens(d, l, most_of(b));
+        count_line(d, l, most_of(b->section));
         n += l->tokens;
     }
     return n;
@@ -270,8 +337,36 @@ static size_t title_tokens(const struct fl_digest *d, int section)
     return tokens_of(d, fl_str_c(text));
 }
 
-/* Cuts what must be there until it fits; what does not even so is left out from its end, and told.
- */
+/* From here on the line's text is what is printed of it. */
+static void cut_line(struct fl_digest *d, struct fl_digest_line *l, size_t most)
+{
+    fl_buf b;
+
+    if (l->text.n <= most)
+        return;
+    fl_buf_init(&b, 1u << 20);
+    show_text(l, most, &b);
+    l->text = fl_arena_str(&d->arena, fl_buf_str(&b));
+    d->failed |= b.bad || !l->text.p;
+    fl_buf_dispose(&b);
+}
+
+static size_t proof_tokens(struct fl_digest *d, size_t most)
+{
+    size_t total = 0;
+
+    for (size_t i = 0; i < d->nlines; i++) {
+        struct fl_digest_line *l = &d->lines[i];
+        if (!l->shown)
+            continue;
+        count_line(d, l, most < most_of(l->section) ? most : most_of(l->section));
+        total += l->tokens;
+    }
+    return total;
+}
+
+/* Cuts what must be there until it fits; what does not even so is left out from its end, and
+ * counted. */
 static void take_proof(struct fl_digest *d, size_t *left)
 {
     size_t most = FL_DIGEST_PROOF, total;
@@ -279,18 +374,16 @@ static void take_proof(struct fl_digest *d, size_t *left)
     for (size_t i = 0; i < d->nblocks; i++)
         if (d->blocks[i].must)
             take(d, &d->blocks[i]);
-    for (;; most = most * 3 / 4) {
-        total = 0;
+    while ((total = proof_tokens(d, most)) > *left && most > SHORTEST)
+        most = most * 3 / 4 > SHORTEST ? most * 3 / 4 : SHORTEST;
+    if (total > *left) { /* rather a line without its note than none */
         for (size_t i = 0; i < d->nlines; i++) {
-            struct fl_digest_line *l = &d->lines[i];
-            if (!l->shown)
-                continue;
-            if (l->text.n > most || !l->tokens)
-                l->tokens = (uint32_t)line_tokens(d, l, most);
-            total += l->tokens;
+            d->lines[i].count = 0;
+            d->lines[i].joined = 0;
+            d->lines[i].tokens = 0;
         }
-        if (total <= *left || most < SHORTEST)
-            break;
+        while ((total = proof_tokens(d, most)) > *left && most > SCRAP)
+            most -= 4;
     }
     for (size_t i = d->nlines; i-- > 0 && total > *left;)
         if (d->lines[i].shown) {
@@ -298,18 +391,11 @@ static void take_proof(struct fl_digest *d, size_t *left)
             total -= d->lines[i].tokens;
             d->missing++;
         }
-    for (size_t i = 0; i < d->nlines; i++) {
-        struct fl_digest_line *l = &d->lines[i];
-        fl_buf b;
-        if (!l->shown || l->text.n <= most || l->text.n <= SHORTEST)
-            continue;
-        fl_buf_init(&b, 1u << 20);
-        show_text(l, most, &b);
-        l->text = fl_arena_str(&d->arena, fl_buf_str(&b));
-        d->failed |= b.bad || !l->text.p;
-        d->cut++;
-        fl_buf_dispose(&b);
-    }
+    for (size_t i = 0; i < d->nlines; i++)
+        if (d->lines[i].shown && d->lines[i].text.n > most) {
+            cut_line(d, &d->lines[i], most);
+            d->cut++;
+        }
     *left -= total;
 }
 
@@ -382,11 +468,54 @@ static void write_section(struct fl_digest *d, int section, struct fl_digest_lin
     fl_buf_addf(&d->page, "# -- %s\n", titles[section]);
     fl_buf_add(&d->page, fl_buf_str(&d->heads[section]));
     for (size_t i = 0; i < n; i++) {
-        show_line(v[i], section == FL_SECTION_EVIDENCE ? FL_DIGEST_PROOF : FL_DIGEST_LINE,
-                  &d->page);
+        cut_line(d, v[i], most_of((enum fl_section)section));
+        show_line(v[i], v[i]->text.n, &d->page);
         fl_buf_addc(&d->page, '\n');
         show_note(v[i], &d->page);
     }
+}
+
+/* What the page's own words take, with the titles of the sections that will be there. */
+static size_t words_tokens(const struct fl_digest *d)
+{
+    size_t n = tokens_of(d, fl_buf_str(&d->top));
+
+    for (int i = 0; i < FL_SECTIONS; i++) {
+        bool must = d->heads[i].n != 0;
+        for (size_t k = 0; k < d->nblocks && !must; k++)
+            must = d->blocks[k].must && (int)d->blocks[k].section == i;
+        n += must ? title_tokens(d, i) + tokens_of(d, fl_buf_str(&d->heads[i])) : 0;
+    }
+    return n;
+}
+
+/* Cuts each line of `b` to `most` bytes, and keeps `rows` of them. */
+static void shorten(struct fl_digest *d, fl_buf *b, size_t most, size_t rows)
+{
+    fl_str rest = fl_buf_str(b);
+    fl_buf out;
+
+    fl_buf_init(&out, 64u << 10);
+    for (size_t i = 0; rest.n && i < rows; i++) {
+        struct fl_digest_line l = {.text = fl_str_cut(&rest, '\n')};
+        show_text(&l, most, &out);
+        fl_buf_addc(&out, '\n');
+    }
+    d->failed |= out.bad != 0;
+    fl_buf_dispose(b);
+    *b = out;
+}
+
+/* The page's own words may hold what a log says. They leave half of the budget to the lines. */
+static void fit_words(struct fl_digest *d)
+{
+    for (size_t most = WORDS_LONG; most >= SHORTEST && words_tokens(d) > d->budget / 2;
+         most = most * 3 / 4)
+        for (int i = 0; i <= FL_SECTIONS; i++)
+            shorten(d, i == FL_SECTIONS ? &d->top : &d->heads[i], most, SIZE_MAX);
+    for (size_t rows = WORDS_ROWS; rows-- > 0 && words_tokens(d) > d->budget / 2;)
+        for (int i = 0; i <= FL_SECTIONS; i++)
+            shorten(d, i == FL_SECTIONS ? &d->top : &d->heads[i], SHORTEST, rows);
 }
 
 int fl_digest_finish(struct fl_digest *d, fl_err *err)
@@ -394,13 +523,8 @@ int fl_digest_finish(struct fl_digest *d, fl_err *err)
     struct fl_digest_line **v;
     size_t left = d->budget, used;
 
-    used = tokens_of(d, fl_buf_str(&d->top));
-    for (int i = 0; i < FL_SECTIONS; i++) {
-        bool must = d->heads[i].n != 0;
-        for (size_t k = 0; k < d->nblocks && !must; k++)
-            must = d->blocks[k].must && (int)d->blocks[k].section == i;
-        used += must ? title_tokens(d, i) + tokens_of(d, fl_buf_str(&d->heads[i])) : 0;
-    }
+    fit_words(d);
+    used = words_tokens(d);
     left = left > used ? left - used : 0;
     take_proof(d, &left);
     choose(d, left);

@@ -31,9 +31,10 @@ struct fl_digest_line {
     const char *name; /* of its file */
     uint32_t file;    /* orders the files */
     uint64_t line;
-    fl_str text;                  /* printable */
+    fl_str text;                  /* printable; at the end as it is printed */
+    size_t raw;                   /* bytes of it before it was made printable */
     uint32_t match_at, match_len; /* what is cut last, 0 unknown */
-    uint32_t tokens;              /* of the whole line as it is printed */
+    uint32_t tokens, counted;     /* as it is printed with `counted` bytes of text at most */
     uint64_t hash;                /* its shape; 0 unknown */
     bool shown;
     enum fl_section section; /* when shown */
@@ -94,7 +95,7 @@ struct fl_digest_offer {
 };
 size_t fl_digest_add(struct fl_digest *d, const struct fl_digest_offer *o);
 /* A line beginning with '#', on top of a section's or of the page's (FL_SECTIONS) lines. Always
- * printed. */
+ * printed; cut where all of them would take more than half of the budget. */
 __attribute__((format(printf, 3, 4))) void fl_digest_say(struct fl_digest *d, int section,
                                                          const char *fmt, ...);
 /* Chooses, once, and writes d->page. 0 or FL_ENOMEM. */
