@@ -258,6 +258,7 @@ static void keep_last_lines(struct fl_job *j, const struct fl_block *b)
             r->last.clock = m.clock;
             r->last.own_time = m.own_time;
         }
+        r->told = r->last;
     }
     j->ntouched = 0;
 }
@@ -699,8 +700,8 @@ static int fold_part(void *ctx, const struct fl_part *p, fl_err *err)
     carry(j, &b, &p->lines);
     if (b.last)
         last_line_of(j, &b);
-    if (b.last && j->gather)
-        fl_gather_ending(j, &b, &p->lines);
+    if (j->gather)
+        fl_gather_block(j, &b, &p->lines);
     return j->failed ? fl_fail_nomem(err) : FL_OK;
 }
 

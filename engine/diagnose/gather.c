@@ -7,6 +7,9 @@
  * different traceback, the end of each file. The lines around a line are those of the same rank
  * where ranks are told: in a log of two thousand ranks the neighbours are strangers.
  *
+ * What is kept does not depend on where blocks begin: the end of a block is copied, so that a
+ * context, and the end of a file, can reach over it. How far back is a number of lines and bytes.
+ *
  * Lines are folded in order by one thread at a time; only tags are made in several.
  */
 #include "diagnose/gather.h"
@@ -27,6 +30,7 @@ int fl_gather_new(struct fl_gather **out, fl_err *err)
     fl_arena_init(&g->arena);
     fl_shapes_init(&g->shapes);
     fl_map_init(&g->whole_of);
+    fl_buf_init(&g->back.text, 64u << 20);
     *out = g;
     return FL_OK;
 }
@@ -38,6 +42,8 @@ void fl_gather_free(struct fl_gather *g)
     for (size_t i = 0; i < g->nopen; i++)
         fl_buf_dispose(&g->open[i]);
     fl_free(g->open);
+    fl_buf_dispose(&g->back.text);
+    fl_free(g->back.v);
     fl_free(g->contexts);
     fl_free(g->wholes);
     fl_free(g->endings);
@@ -89,19 +95,65 @@ static struct fl_kept keep(struct fl_gather *g, fl_str line, struct fl_at at, ui
     return (struct fl_kept){.at = at, .hash = hash, .text = text, .cut = line.n - text.n};
 }
 
-/* What a line's writer is known by: file, kind and rank as its first bytes tell. */
-static uint64_t writer_of(const struct fl_line *l)
+struct seen { /* a line that has been folded */
+    fl_str text;
+    struct fl_tag tag;
+    uint64_t number;
+};
+
+/* The line `d` lines before the i-th of the block; false when it is too far back. */
+static bool line_before(const struct fl_gather *g, const struct fl_block *b,
+                        const struct fl_lines *lines, size_t i, size_t d, struct seen *out)
 {
-    return l->tag.b & 0xffffffffffull;
+    if (d <= i) {
+        const struct fl_line *l = &lines->v[i - d];
+        *out = (struct seen){fl_str_n(b->data + l->at, l->len), l->tag, 0};
+        if (b->nshifts == 0)
+            out->number = b->first_line + (i - d);
+        else
+            out->number = fl_block_line(b, l->at, i - d);
+        return true;
+    }
+    d -= i;
+    if (d > g->back.n)
+        return false;
+    *out = (struct seen){
+        fl_str_n(g->back.text.p + g->back.v[g->back.n - d].at, g->back.v[g->back.n - d].len),
+        g->back.v[g->back.n - d].tag, g->back.v[g->back.n - d].number};
+    return true;
+}
+
+/* What a line's writer is known by: file, kind and rank as its first bytes tell. */
+static uint64_t writer_of(const struct fl_tag *t)
+{
+    return t->b & 0xffffffffffull;
+}
+
+/* The writer's last lines before the i-th, the latest first; how many. */
+static size_t lines_before(const struct fl_gather *g, const struct fl_block *b,
+                           const struct fl_lines *lines, size_t i, size_t d[FL_CONTEXT_BEFORE])
+{
+    uint64_t writer = writer_of(&lines->v[i].tag);
+    size_t n = 0, bytes = 0;
+    struct seen s;
+
+    for (size_t k = 1; k <= FL_BACK_LINES && n < FL_CONTEXT_BEFORE; k++) {
+        if (!line_before(g, b, lines, i, k, &s) || (bytes += s.text.n + 1) > FL_BACK_BYTES)
+            break;
+        if (writer_of(&s.tag) == writer)
+            d[n++] = k;
+    }
+    return n;
 }
 
 static void new_context(struct fl_job *j, const struct fl_block *b, const struct fl_lines *lines,
                         size_t i, uint64_t number, bool event)
 {
     struct fl_gather *g = j->gather;
-    uint64_t writer = writer_of(&lines->v[i]);
-    size_t before[FL_CONTEXT_BEFORE], n = 0;
+    uint64_t writer = writer_of(&lines->v[i].tag);
+    size_t before[FL_CONTEXT_BEFORE], n;
     struct fl_context *c;
+    struct seen s;
 
     if (g->ncontexts >= FL_MAX_CONTEXTS)
         return;
@@ -111,14 +163,11 @@ static void new_context(struct fl_job *j, const struct fl_block *b, const struct
     }
     c = &g->contexts[g->ncontexts];
     *c = (struct fl_context){.event = event};
-    for (size_t k = i; k-- > 0 && n < FL_CONTEXT_BEFORE && i - k < 20000;)
-        if (writer_of(&lines->v[k]) == writer)
-            before[n++] = k;
-    while (n-- > 0) {
-        const struct fl_line *l = &lines->v[before[n]];
-        struct fl_at at = {j->seq - (i - before[n]), fl_block_line(b, l->at, before[n]), b->file};
-        c->line[c->n++] = keep(g, fl_str_n(b->data + l->at, l->len), at, l->tag.a);
-    }
+    n = lines_before(g, b, lines, i, before);
+    while (n-- > 0)
+        if (line_before(g, b, lines, i, before[n], &s))
+            c->line[c->n++] =
+                keep(g, s.text, (struct fl_at){j->seq - before[n], s.number, b->file}, s.tag.a);
     c->center = c->n;
     c->line[c->n++] = keep(g, fl_str_n(b->data + lines->v[i].at, lines->v[i].len),
                            (struct fl_at){j->seq, number, b->file}, lines->v[i].tag.a);
@@ -137,7 +186,7 @@ static void feed_waiting(struct fl_job *j, const struct fl_block *b, const struc
                          uint64_t number)
 {
     struct fl_gather *g = j->gather;
-    uint64_t writer = writer_of(l);
+    uint64_t writer = writer_of(&l->tag);
 
     for (size_t k = 0; k < g->nwaiting;) {
         if (g->waiting[k].file == b->file && g->waiting[k].writer == writer) {
@@ -295,13 +344,17 @@ void fl_gather_traceback(struct fl_job *j, uint32_t writer, enum fl_tb_part part
 
 /* ---- the ends of files ---- */
 
-void fl_gather_ending(struct fl_job *j, const struct fl_block *b, const struct fl_lines *lines)
+/* The last lines of the file, of this block and of those before. */
+static void ending(struct fl_job *j, const struct fl_block *b, const struct fl_lines *lines)
 {
     struct fl_gather *g = j->gather;
     struct fl_ending *e;
-    size_t first = lines->n > FL_ENDING_LINES ? lines->n - FL_ENDING_LINES : 0;
+    struct seen s, first = {0};
+    size_t n = 0;
 
-    if (g->endings_text >= FL_ENDINGS_TEXT || !lines->n)
+    while (n < FL_ENDING_LINES && line_before(g, b, lines, lines->n, n + 1, &s))
+        n++;
+    if (g->endings_text >= FL_ENDINGS_TEXT || !n)
         return;
     if (fl_grow((void **)&g->endings, &g->endings_cap, g->nendings + 1, sizeof(*e))) {
         g->failed = true;
@@ -309,11 +362,71 @@ void fl_gather_ending(struct fl_job *j, const struct fl_block *b, const struct f
     }
     e = &g->endings[g->nendings++];
     *e = (struct fl_ending){.file = b->file};
-    for (size_t i = first; i < lines->n; i++) {
-        const struct fl_line *l = &lines->v[i];
-        struct fl_at at = {j->seq - (lines->n - 1 - i), fl_block_line(b, l->at, i), b->file};
-        e->line[e->n++] = keep(g, fl_str_n(b->data + l->at, l->len), at, l->tag.a);
+    for (size_t d = n; d > 0 && line_before(g, b, lines, lines->n, d, &s); d--) {
+        struct fl_at at = {j->seq - (d - 1), s.number, b->file};
+        if (d == n)
+            first = s;
+        e->line[e->n++] = keep(g, s.text, at, s.tag.a);
         g->endings_text += e->line[e->n - 1].text.n + sizeof(struct fl_kept);
-        e->several |= writer_of(l) != writer_of(&lines->v[first]);
+        e->several |= writer_of(&s.tag) != writer_of(&first.tag);
     }
+}
+
+/* How many of the last lines of the block and of `back` the next block may ask for. */
+static size_t wanted(const struct fl_gather *g, const struct fl_block *b,
+                     const struct fl_lines *lines)
+{
+    size_t most = g->ncontexts < FL_MAX_CONTEXTS ? FL_BACK_LINES : FL_ENDING_LINES, n, bytes = 0;
+    struct seen s;
+
+    for (n = 0; n < most && line_before(g, b, lines, lines->n, n + 1, &s); n++)
+        if ((bytes += s.text.n + 1) > FL_BACK_BYTES && n >= FL_ENDING_LINES)
+            break;
+    return n;
+}
+
+static void drop_back(struct fl_back *k, size_t n)
+{
+    size_t from = n ? k->v[k->n - n].at : k->text.n;
+
+    if (k->text.n > from)
+        memmove(k->text.p, k->text.p + from, k->text.n - from);
+    fl_buf_cut(&k->text, k->text.n - from);
+    for (size_t i = 0; i < n; i++) {
+        k->v[i] = k->v[k->n - n + i];
+        k->v[i].at -= from;
+    }
+    k->n = n;
+}
+
+void fl_gather_block(struct fl_job *j, const struct fl_block *b, const struct fl_lines *lines)
+{
+    struct fl_gather *g = j->gather;
+    struct fl_back *k = &g->back;
+    size_t n, old;
+
+    if (b->last) {
+        ending(j, b, lines);
+        drop_back(k, 0); /* the next line is of another file */
+        return;
+    }
+    n = wanted(g, b, lines);
+    old = n > lines->n ? n - lines->n : 0;
+    n -= old;
+    /* Moving is for when what is not wanted has grown as large as what is. */
+    if (n < lines->n || k->n > 2 * old + 64 || k->text.n > 2 * FL_BACK_BYTES)
+        drop_back(k, old);
+    if (fl_grow((void **)&k->v, &k->cap, k->n + n, sizeof(*k->v))) {
+        g->failed = true;
+        return;
+    }
+    for (size_t i = lines->n - n, start = n ? lines->v[i].at : 0; i < lines->n; i++) {
+        const struct fl_line *l = &lines->v[i];
+        k->v[k->n++] = (struct fl_back_line){k->text.n + l->at - start, l->len,
+                                             fl_block_line(b, l->at, i), l->tag};
+    }
+    if (n)
+        fl_buf_add(&k->text, fl_str_n(b->data + lines->v[lines->n - n].at,
+                                      b->len - lines->v[lines->n - n].at));
+    g->failed |= k->text.bad == FL_ENOMEM;
 }

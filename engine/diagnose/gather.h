@@ -10,6 +10,8 @@
 #define FL_MAX_CONTEXTS 1024
 #define FL_CONTEXT_BEFORE 4
 #define FL_CONTEXT_AFTER 4
+#define FL_BACK_LINES 8192         /* how far a context looks back for its writer's lines */
+#define FL_BACK_BYTES (512u << 10) /* and their bytes at most */
 #define FL_CONTEXT_LINES (FL_CONTEXT_BEFORE + 1 + FL_CONTEXT_AFTER)
 #define FL_MAX_WHOLE 96            /* different tracebacks kept whole */
 #define FL_WHOLE_BYTES (16u << 10) /* of one traceback */
@@ -49,6 +51,17 @@ struct fl_ending { /* the last lines of a file */
     bool several; /* ranks in it */
 };
 
+/* The last lines of the blocks before, of the same file. */
+struct fl_back {
+    struct fl_back_line {
+        size_t at, len; /* in `text` */
+        uint64_t number;
+        struct fl_tag tag;
+    } * v;
+    size_t n, cap;
+    fl_buf text;
+};
+
 struct fl_gather {
     fl_arena arena;
     struct fl_shapes shapes;
@@ -66,6 +79,7 @@ struct fl_gather {
     fl_map whole_of;
     fl_buf *open; /* by writer: the lines of its open traceback */
     size_t nopen, open_cap, open_bytes;
+    struct fl_back back;
     struct fl_ending *endings;
     size_t nendings, endings_cap, endings_text;
     bool failed;
@@ -88,7 +102,7 @@ void fl_gather_line(struct fl_job *j, const struct fl_block *b, const struct fl_
 /* A line of a writer's traceback: `part` is never FL_TB_NONE. */
 void fl_gather_traceback(struct fl_job *j, uint32_t writer, enum fl_tb_part part, fl_str line,
                          const struct fl_mark *m, uint64_t hash);
-/* The last block of a file. */
-void fl_gather_ending(struct fl_job *j, const struct fl_block *b, const struct fl_lines *lines);
+/* Behind all lines of a block, which may have none. */
+void fl_gather_block(struct fl_job *j, const struct fl_block *b, const struct fl_lines *lines);
 
 #endif

@@ -105,7 +105,9 @@ struct fl_rank {
     int64_t pid; /* 0 unknown */
     uint64_t lines;
     struct fl_mark last;      /* its last line */
-    char text[FL_RANK_TEXT];  /* that line's beginning, NUL-terminated */
+    struct fl_mark told;      /* the last line that stands in `text`: not `last`, where a task has
+                                 become a rank at the end */
+    char text[FL_RANK_TEXT];  /* its beginning, NUL-terminated */
     uint32_t last_at, last_n; /* where it stands in the block that is being read */
     bool touched;             /* by that block */
     struct fl_stay stays[FL_STAYS];

@@ -287,9 +287,9 @@ static void rank_tail(struct fl_page *p, int32_t rank)
         for (size_t k = e->n > 8 ? e->n - 8 : 0; k < e->n; k++)
             fl_page_offer_kept(p, &e->line[k]);
     }
-    if (r && r->last.line && r->text[0]) {
+    if (r && r->told.line && r->text[0]) {
         fl_digest_open(&p->digest, FL_SECTION_TAIL, 6, false);
-        offer_text(p, r->last.file, r->last.line, r->text, strlen(r->text) == sizeof(r->text) - 1);
+        offer_text(p, r->told.file, r->told.line, r->text, strlen(r->text) == sizeof(r->text) - 1);
     }
 }
 

@@ -385,7 +385,7 @@ bool fl_watchdog_finding(struct fl_job *j, const struct fl_wait_verdict *v, stru
         f.why = fl_arena_f(&j->arena,
                            "rank %d was still busy when the others had begun to wait for it in %s",
                            v->suspects[0], v->op[0] ? v->op : "a collective");
-        if ((f.proof[n] = proof_line(j, &r->last, r->text)))
+        if ((f.proof[n] = proof_line(j, &r->told, r->text)))
             n++;
     } else if (control_collective(j, v)) {
         f.cause = "fw.late_rank";
@@ -398,7 +398,7 @@ bool fl_watchdog_finding(struct fl_job *j, const struct fl_wait_verdict *v, stru
         r = fl_places_rank(&j->places, v->suspects[0], false);
         if ((f.proof[n] = proof_line(j, &j->timeline->sign[FL_SIGN_BUSY], j->timeline->busy)))
             n++;
-        if (r && (f.proof[n] = proof_line(j, &r->last, r->text)))
+        if (r && (f.proof[n] = proof_line(j, &r->told, r->text)))
             n++;
     } else {
         return false;

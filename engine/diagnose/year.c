@@ -77,8 +77,10 @@ void fl_job_rebase(struct fl_job *j)
     for (size_t i = 0; i < j->nfiles; i++)
         if (j->files[i].clock == FL_CLOCK_LOCAL)
             j->files[i].t = moved(j->files[i].t, j->year);
-    for (size_t i = 0; i < j->places.nranks; i++)
+    for (size_t i = 0; i < j->places.nranks; i++) {
         move_mark(&j->places.ranks[i].last, j->year);
+        move_mark(&j->places.ranks[i].told, j->year);
+    }
     for (size_t i = 0; i < j->waits.n; i++) {
         if (j->waits.v[i].mark.clock == FL_CLOCK_LOCAL)
             j->waits.v[i].begin = moved(j->waits.v[i].begin, j->year);
