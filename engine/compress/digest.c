@@ -4,7 +4,8 @@
  * What must be there goes in first; when that alone is too much, one length is found to which the
  * longest lines are cut in the middle, around what matched, so that none is dropped. Then blocks
  * are taken by value per token until nothing more fits. A line belongs to the first section that
- * shows it and costs nothing in a second one.
+ * shows it and costs nothing in a second one; from the other lines it moves to its block when that
+ * is taken later, so that a traceback is in one place.
  *
  * The page is in the order of sections, and in each in the order of files and lines, so that what
  * is printed does not depend on how it was chosen. Tokens are counted by the caller's function on
@@ -52,6 +53,7 @@ void fl_digest_dispose(struct fl_digest *d)
 {
     fl_free(d->lines);
     fl_free(d->blocks);
+    fl_free(d->printed);
     fl_free(d->order);
     fl_map_dispose(&d->line_of);
     for (int i = 0; i < FL_SECTIONS; i++)
@@ -322,10 +324,11 @@ static void take(struct fl_digest *d, struct fl_digest_block *b)
     b->taken = true;
     for (size_t i = 0; i < b->n; i++) {
         struct fl_digest_line *l = &d->lines[d->order[b->first + i]];
-        if (!l->shown) {
-            l->shown = true;
+        /* What stood alone among the other lines goes to those that it belongs to. */
+        if (!l->shown ||
+            (l->section == FL_SECTION_REST && most_of(b->section) == most_of(FL_SECTION_REST)))
             l->section = b->section;
-        }
+        l->shown = true;
     }
 }
 
@@ -455,8 +458,9 @@ static int by_place(const void *p, const void *q)
     return a->line < b->line ? -1 : a->line > b->line;
 }
 
-static void write_section(struct fl_digest *d, int section, struct fl_digest_line **v)
+static void write_section(struct fl_digest *d, int section)
 {
+    struct fl_digest_line **v = d->printed + d->nprinted;
     size_t n = 0;
 
     for (size_t i = 0; i < d->nlines; i++)
@@ -473,6 +477,7 @@ static void write_section(struct fl_digest *d, int section, struct fl_digest_lin
         fl_buf_addc(&d->page, '\n');
         show_note(v[i], &d->page);
     }
+    d->nprinted += n;
 }
 
 /* What the page's own words take, with the titles of the sections that will be there. */
@@ -520,7 +525,6 @@ static void fit_words(struct fl_digest *d)
 
 int fl_digest_finish(struct fl_digest *d, fl_err *err)
 {
-    struct fl_digest_line **v;
     size_t left = d->budget, used;
 
     fit_words(d);
@@ -528,15 +532,12 @@ int fl_digest_finish(struct fl_digest *d, fl_err *err)
     left = left > used ? left - used : 0;
     take_proof(d, &left);
     choose(d, left);
-    v = fl_malloc((d->nlines + 1) * sizeof(*v));
-    if (!v || d->failed) {
-        fl_free(v);
+    d->printed = fl_malloc((d->nlines + 1) * sizeof(struct fl_digest_line *));
+    if (!d->printed || d->failed)
         return fl_fail_nomem(err);
-    }
     fl_buf_add(&d->page, fl_buf_str(&d->top));
     for (int i = 0; i < FL_SECTIONS; i++)
-        write_section(d, i, v);
-    fl_free(v);
+        write_section(d, i);
     if (d->failed || d->page.bad)
         return fl_fail_nomem(err);
     d->tokens = tokens_of(d, fl_buf_str(&d->page));

@@ -72,6 +72,8 @@ struct fl_digest {
     size_t cut;     /* lines that were shortened for the budget */
     size_t missing; /* lines of `must` blocks that did not fit even so */
     fl_buf page;
+    struct fl_digest_line **printed; /* in the order of the page */
+    size_t nprinted;
     bool failed;
 };
 

@@ -155,17 +155,14 @@ static int list_rows(struct fl_digest_page *d, fl_err *err)
     d->rows = fl_arena_alloc(&d->arena, (g->nlines + 1) * sizeof(*d->rows));
     if (!d->rows)
         return fl_fail_nomem(err);
-    for (int s = 0; s < FL_SECTIONS; s++)
-        for (size_t i = 0; i < g->nlines; i++) {
-            const struct fl_digest_line *l = &g->lines[i];
-            if (!l->shown || (int)l->section != s)
-                continue;
-            d->rows[n++] = (struct fl_digest_row){.section = section_names[s],
-                                                  .at = {l->name, l->line},
-                                                  .text = l->text.p,
-                                                  .count = l->count ? l->count : 1,
-                                                  .ranks = l->ranks};
-        }
+    for (; n < g->nprinted; n++) {
+        const struct fl_digest_line *l = g->printed[n];
+        d->rows[n] = (struct fl_digest_row){.section = section_names[l->section],
+                                            .at = {l->name, l->line},
+                                            .text = l->text.p,
+                                            .count = l->count ? l->count : 1,
+                                            .ranks = l->ranks};
+    }
     d->account.rows = n;
     return FL_OK;
 }

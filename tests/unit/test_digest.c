@@ -324,6 +324,31 @@ static void the_dearer_is_left_out(void **state)
     fl_digest_dispose(&d);
 }
 
+/* A line that was worth showing alone stands with its block when that is shown too. */
+static void a_block_is_in_one_place(void **state)
+{
+    (void)state;
+    struct fl_digest d;
+    fl_err err = {0};
+
+    fl_digest_init(&d, 500, by_threes, NULL);
+    for (uint64_t i = 1; i <= 3; i++) {
+        struct fl_digest_offer o = {.name = "a.log", .line = i, .text = FL_S("of a traceback")};
+        fl_digest_open(&d, FL_SECTION_REST, i == 2 ? 90 : 0.1, false);
+        fl_digest_add(&d, &o);
+    }
+    fl_digest_open(&d, FL_SECTION_TRACEBACKS, 5, false);
+    for (uint64_t i = 1; i <= 3; i++) {
+        struct fl_digest_offer o = {.name = "a.log", .line = i, .text = FL_S("of a traceback")};
+        fl_digest_add(&d, &o);
+    }
+    assert_int_equal(fl_digest_finish(&d, &err), 0);
+    assert_string_equal(d.page.p, "# -- tracebacks\na.log:1\tof a traceback\n"
+                                  "a.log:2\tof a traceback\na.log:3\tof a traceback\n");
+    assert_int_equal(d.nprinted, 3);
+    fl_digest_dispose(&d);
+}
+
 static int open_tokens(void **state)
 {
     fl_err err = {0};
@@ -351,7 +376,8 @@ int main(void)
                                        cmocka_unit_test(by_the_real_counter_too),
                                        cmocka_unit_test(nor_is_it_broken_by_too_much),
                                        cmocka_unit_test(long_evidence_is_cut_around_its_match),
-                                       cmocka_unit_test(the_dearer_is_left_out)};
+                                       cmocka_unit_test(the_dearer_is_left_out),
+                                       cmocka_unit_test(a_block_is_in_one_place)};
 
     return cmocka_run_group_tests_name("digest", tests, open_tokens, close_tokens);
 }
