@@ -37,6 +37,6 @@ install(FILES ${CMAKE_BINARY_DIR}/faultline.pc DESTINATION ${CMAKE_INSTALL_LIBDI
 install(FILES doc/diagnose.1 DESTINATION ${CMAKE_INSTALL_MANDIR}/man1)
 install(FILES doc/diagnose.bash DESTINATION ${CMAKE_INSTALL_DATADIR}/bash-completion/completions
   RENAME diagnose)
-install(FILES doc/diagnosis.schema.json DESTINATION ${CMAKE_INSTALL_DATADIR}/faultline/schema)
+install(FILES doc/diagnosis.schema.json doc/digest.schema.json DESTINATION ${CMAKE_INSTALL_DATADIR}/faultline/schema)
 install(DIRECTORY ${CMAKE_SOURCE_DIR}/rules DESTINATION ${CMAKE_INSTALL_DATADIR}/faultline)
 install(DIRECTORY ${CMAKE_SOURCE_DIR}/embed/model DESTINATION ${CMAKE_INSTALL_DATADIR}/faultline/embed)
