@@ -2,16 +2,18 @@
 # they run under libFuzzer and share FL_FUZZ_SECONDS; elsewhere they replay their seeds.
 set(FL_FUZZ_SECONDS 60 CACHE STRING "Seconds of libFuzzer over all targets together")
 
+set(fuzz_rooms_digest base compress)
 set(fuzz_rooms_embed base embed)
 set(fuzz_rooms_filters base match rules)
 set(fuzz_rooms_incidents base store)
 set(fuzz_rooms_prefix base read)
 set(fuzz_rooms_reader base read)
 set(fuzz_rooms_rules base match rules)
+set(fuzz_rooms_shape base compress)
 set(fuzz_rooms_traceback base read match compress store rules embed diagnose)
 
 set(fuzz_targets)
-foreach(name embed filters incidents prefix reader rules traceback)
+foreach(name digest embed filters incidents prefix reader rules shape traceback)
   set(ready ON)
   foreach(room ${fuzz_rooms_${name}})
     if(NOT TARGET fl_${room})
