@@ -74,6 +74,7 @@ void fl_digest_say(struct fl_digest *d, int section, const char *fmt, ...)
     va_end(ap);
     fl_text_escape(fl_str_c(text), safe, sizeof(safe));
     fl_buf_addf(b, "# %s\n", safe);
+    d->failed |= b->bad == FL_ENOMEM;
 }
 
 void fl_digest_open(struct fl_digest *d, enum fl_section section, double value, bool must)

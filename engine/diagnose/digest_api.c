@@ -31,17 +31,20 @@ static size_t count_tokens(void *ctx, fl_str text)
     return n ? n : 1;
 }
 
-static void open_tokenizer(struct fl_digest_page *d)
+static int open_tokenizer(struct fl_digest_page *d, fl_err *err)
 {
     char dir[4096], path[4200];
     fl_err why = {0};
+    int r = fl_data_dir(dir, sizeof(dir), &why);
 
     d->account.tokenizer = "estimated";
-    if (fl_data_dir(dir, sizeof(dir), &why))
-        return;
-    snprintf(path, sizeof(path), "%s/embed/model/tokens.model", dir);
-    if (fl_tokenizer_open(path, &d->tokens, &why) == FL_OK)
+    if (!r) {
+        snprintf(path, sizeof(path), "%s/embed/model/tokens.model", dir);
+        r = fl_tokenizer_open(path, &d->tokens, &why);
+    }
+    if (!r)
         d->account.tokenizer = "sentencepiece";
+    return r == FL_ENOMEM ? fl_fail_nomem(err) : FL_OK; /* else another page, by chance */
 }
 
 int fl_page_ask_filters(struct fl_page *p, const fl_engine *e, fl_err *err)
@@ -194,11 +197,12 @@ int fl_digest_build(const fl_engine *e, const fl_diagnosis *diagnosis, size_t bu
     d->page.where = &x->where;
     d->page.healthy = x->verdict.outcome == FL_OUTCOME_HEALTHY;
     d->account.budget = budget;
-    open_tokenizer(d);
     if (d->page.healthy && budget > FL_PAGE_HEALTHY)
         budget = FL_PAGE_HEALTHY;
+    r = open_tokenizer(d, err);
     fl_digest_init(&d->page.digest, budget, count_tokens, d->tokens);
-    r = fl_page_ask_filters(&d->page, e, err);
+    if (!r)
+        r = fl_page_ask_filters(&d->page, e, err);
     if (!r) {
         fl_page_offer(&d->page);
         fl_page_note_counts(&d->page);
