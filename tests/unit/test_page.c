@@ -488,6 +488,71 @@ static void blocks_begin_anywhere(void **state)
     assert_int_equal(wrong, 0);
 }
 
+/* ---- tags ---- */
+
+static uint64_t seed = 31;
+
+static char other_digit(char c)
+{
+    seed = seed * 6364136223846793005ULL + 1442695040888963407ULL;
+    return c < '0' || c > '9' ? c : (char)('0' + (seed >> 33) % 10);
+}
+
+/* A tag that is said to hold for all lines that differ in digits alone does; one that is each
+ * line's own comes out the same whether it is made anew or from the first one's. */
+static bool tag_holds(fl_str line)
+{
+    char other[2000];
+    struct fl_tag first = {0, 0}, own = {0, 0}, again;
+    bool all = fl_gather_tag(line, false, &first);
+    size_t n = line.n < sizeof(other) ? line.n : sizeof(other);
+
+    for (size_t i = 0; i < n; i++)
+        other[i] = other_digit(line.p[i]);
+    again = first;
+    fl_gather_tag(fl_str_n(other, n), false, &own);
+    if (!all)
+        fl_gather_tag(fl_str_n(other, n), true, &again);
+    if (again.a == own.a && again.b == own.b)
+        return true;
+    print_error("%s\n%.*s\n%.*s\n  %llx %llx, not %llx %llx\n",
+                all ? "all:" : "again:", FL_FMT(line), (int)n, other, (unsigned long long)again.a,
+                (unsigned long long)again.b, (unsigned long long)own.a, (unsigned long long)own.b);
+    return false;
+}
+
+static void tags_hold_for_their_classes(void **state)
+{
+    static const char *const heads[] = {"[rank9999999]: x",
+                                        "9999999: x",
+                                        " 131072: x",
+                                        "[default99999999]:x",
+                                        "[9999999,8]<stderr>:x",
+                                        "999999999999: [rank3]: x",
+                                        "[rank 3]: x"};
+    size_t lines = 0, wrong = 0;
+    fl_err err = {0};
+    fl_str rest;
+    fl_buf b;
+
+    (void)state;
+    fl_buf_init(&b, 1 << 20);
+    if (fl_file_read(FL_TEST_DATA "/prefix.tsv", &b, &err) ||
+        fl_file_read(FL_TEST_DATA "/shapes.tsv", &b, &err))
+        fail_msg("%s", err.msg);
+    for (int round = 0; round < 30 && wrong < 5; round++) {
+        for (rest = fl_buf_str(&b); rest.n; lines++) {
+            fl_str row = fl_str_cut(&rest, '\n');
+            wrong += !tag_holds(fl_str_cut(&row, '\t')) + !tag_holds(row);
+        }
+        for (size_t i = 0; i < sizeof(heads) / sizeof(*heads); i++)
+            wrong += !tag_holds(fl_str_c(heads[i]));
+    }
+    fl_buf_dispose(&b);
+    assert_true(lines > 5000);
+    assert_int_equal(wrong, 0);
+}
+
 /* ---- one file or many ---- */
 
 /* All logs of a case as one, in order, as `cat` would; false when there is but one, or one is
@@ -622,7 +687,8 @@ static int close_all(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(pages_of_the_cases),
+    const struct CMUnitTest tests[] = {cmocka_unit_test(tags_hold_for_their_classes),
+                                       cmocka_unit_test(pages_of_the_cases),
                                        cmocka_unit_test(pages_of_a_made_job),
                                        cmocka_unit_test(pages_of_odd_logs),
                                        cmocka_unit_test(blocks_begin_anywhere),
