@@ -17,22 +17,34 @@
 
 #include "base/alloc.h"
 
+#define PIECE 65536
+
+/* A regular file and the byte that shows its end in one piece, else what a pipe may hold. */
+static size_t first_read(int fd)
+{
+    struct stat st;
+
+    return fstat(fd, &st) || !S_ISREG(st.st_mode) || st.st_size < 0 ? PIECE
+                                                                    : (size_t)st.st_size + 1;
+}
+
 int fl_file_read(const char *path, fl_buf *out, fl_err *err)
 {
     int fd = open(path, O_RDONLY | O_CLOEXEC), r = FL_OK;
+    size_t piece;
     ssize_t n;
 
     if (fd < 0)
         return fl_fail(err, FL_EINPUT, "%s: cannot be opened: %s", path, strerror(errno));
-    for (;;) {
-        char *at = fl_buf_room(out, out->max - out->n < 65536 ? out->max - out->n : 65536);
+    for (piece = first_read(fd);; piece = out->cap > out->n + 1 ? out->cap - out->n - 1 : PIECE) {
+        char *at = fl_buf_room(out, out->max - out->n < piece ? out->max - out->n : piece);
         if (!at || out->max == out->n) {
             r = out->bad == FL_ENOMEM
                     ? fl_fail_nomem(err)
                     : fl_fail(err, FL_ELIMIT, "%s: larger than %zu bytes", path, out->max);
             break;
         }
-        n = read(fd, at, out->max - out->n < 65536 ? out->max - out->n : 65536);
+        n = read(fd, at, out->max - out->n < piece ? out->max - out->n : piece);
         if (n < 0 && errno == EINTR)
             continue;
         if (n < 0) {

@@ -421,6 +421,14 @@ static size_t distance(fl_str a, fl_str b)
     return d;
 }
 
+static bool is_one_of(fl_str key, const char *const *known)
+{
+    for (; *known; known++)
+        if (key.n && key.p[0] == (*known)[0] && fl_str_eqz(key, *known))
+            return true;
+    return false;
+}
+
 int fl_yaml_known(const fl_yaml *map, const char *const *known, fl_err *err)
 {
     if (map->kind != FL_YAML_MAP)
@@ -428,14 +436,15 @@ int fl_yaml_known(const fl_yaml *map, const char *const *known, fl_err *err)
     for (const fl_yaml *c = map->first; c; c = c->next) {
         const char *best = NULL;
         size_t least = SIZE_MAX;
+        if (is_one_of(c->key, known))
+            continue;
         for (const char *const *k = known; *k; k++) {
             size_t d = distance(c->key, fl_str_c(*k));
             if (d < least)
                 least = d, best = *k;
         }
-        if (least)
-            return fl_yaml_fail(c, FL_ERULE, err, "unknown key '%.*s'; did you mean '%s'?",
-                                FL_FMT(c->key), best ? best : "(none)");
+        return fl_yaml_fail(c, FL_ERULE, err, "unknown key '%.*s'; did you mean '%s'?",
+                            FL_FMT(c->key), best ? best : "(none)");
     }
     return FL_OK;
 }

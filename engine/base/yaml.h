@@ -7,6 +7,7 @@
  * a key twice in a map. Every node knows its line, every message carries file and line.
  */
 #include "base/arena.h"
+#include "base/buf.h"
 #include "base/err.h"
 
 enum fl_yaml_kind { FL_YAML_SCALAR, FL_YAML_LIST, FL_YAML_MAP };
@@ -39,6 +40,12 @@ typedef int (*fl_yaml_row_fn)(void *ctx, const fl_yaml *row, fl_err *err);
 int fl_yaml_rows(fl_str text, const char *file, const char *key, fl_yaml_row_fn fn, void *ctx,
                  fl_err *err);
 int fl_yaml_rows_load(const char *path, const char *key, fl_yaml_row_fn fn, void *ctx, fl_err *err);
+
+/* A tree as bytes, appended to `out`, and back. Unpacking checks every bound, so any bytes will do;
+ * FL_EINPUT: they are no tree. Texts of the tree are slices of `bytes`, nodes and the copy of
+ * `file` lie in the arena. */
+int fl_yaml_pack(const fl_yaml *root, fl_buf *out, fl_err *err);
+int fl_yaml_unpack(fl_str bytes, const char *file, fl_arena *arena, const fl_yaml **out);
 
 /* Child of a map, or NULL. */
 const fl_yaml *fl_yaml_get(const fl_yaml *map, const char *key);

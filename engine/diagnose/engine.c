@@ -105,7 +105,7 @@ static int load_rules(fl_engine *e, const struct fl_engine_opts *opts, fl_err *e
     }
     for (size_t i = 0; i < opts->nrule_dirs; i++)
         dirs[n++] = opts->rule_dirs[i];
-    r = fl_ruleset_load(dirs, n, &e->rules, err);
+    r = fl_ruleset_load_cached(dirs, n, opts->cache_dir, &e->rules, err);
     fl_free(dirs);
     return r;
 }
@@ -280,7 +280,9 @@ const char *fl_engine_scanner(const fl_engine *e)
 
 const char *fl_engine_cache_note(const fl_engine *e)
 {
-    return fl_matcher_cache_note(e->matcher);
+    const char *note = fl_matcher_cache_note(e->matcher);
+
+    return note ? note : e->rules->cache_note;
 }
 
 size_t fl_engine_rules(const fl_engine *e)

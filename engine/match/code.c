@@ -37,6 +37,14 @@ static void pcre_free(void *p, void *ctx)
     fl_free(p);
 }
 
+void fl_regex_version(fl_buf *out)
+{
+    char text[64] = "";
+
+    pcre2_config(PCRE2_CONFIG_VERSION, text);
+    fl_buf_addz(out, text);
+}
+
 /* Names in the order of their groups' numbers. */
 static void read_names(struct fl_expr *c)
 {

@@ -79,11 +79,4 @@ int fl_match_found(struct fl_match_scratch *s, uint32_t pattern, size_t to);
 int fl_match_pcre2_pattern(const struct fl_matcher *m, struct fl_match_scratch *s, uint32_t pattern,
                            bool alike, fl_err *err);
 
-/*
- * The database cache. A payload is stored under a key of 32 hex digits in DIR; nothing here is an
- * error: what went wrong is written to `note` and the caller builds anew.
- */
-bool fl_cache_load(const char *dir, const char *key, fl_buf *payload, char *note, size_t cap);
-void fl_cache_store(const char *dir, const char *key, fl_str payload, char *note, size_t cap);
-
 #endif

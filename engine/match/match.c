@@ -391,20 +391,13 @@ struct fl_regex {
     char text[]; /* the expression, NUL, where, NUL */
 };
 
-int fl_regex_new(fl_str pattern, bool icase, const char *where, fl_regex **out, fl_err *err)
+int fl_regex_new_known(fl_str pattern, bool icase, const char *where, fl_regex **out, fl_err *err)
 {
-    struct fl_expr *code = NULL;
     size_t nwhere;
     fl_regex *re;
-    int r;
 
     if (!where)
         where = "an expression";
-    /* Compiled once for its errors; with JIT only if it is ever used. */
-    r = fl_expr_new(pattern, icase, false, where, &code, err);
-    fl_expr_free(code);
-    if (r)
-        return r;
     nwhere = strlen(where);
     re = fl_calloc(1, sizeof(*re) + pattern.n + nwhere + 2);
     if (!re)
@@ -419,6 +412,17 @@ int fl_regex_new(fl_str pattern, bool icase, const char *where, fl_regex **out, 
     atomic_init(&re->lazy.code, NULL);
     *out = re;
     return FL_OK;
+}
+
+int fl_regex_new(fl_str pattern, bool icase, const char *where, fl_regex **out, fl_err *err)
+{
+    struct fl_expr *code = NULL;
+    int r;
+
+    /* Compiled once for its errors; with JIT only if it is ever used. */
+    r = fl_expr_new(pattern, icase, false, where ? where : "an expression", &code, err);
+    fl_expr_free(code);
+    return r ? r : fl_regex_new_known(pattern, icase, where, out, err);
 }
 
 bool fl_regex_match(const fl_regex *re, fl_match_scratch *s, fl_str subject, struct fl_caps *caps)

@@ -139,6 +139,10 @@ int fl_match_verify(const fl_matcher *m, fl_match_scratch *s, uint32_t index, fl
 /* One expression by itself (rule conditions, tests, user's grep). */
 typedef struct fl_regex fl_regex;
 int fl_regex_new(fl_str pattern, bool icase, const char *where, fl_regex **out, fl_err *err);
+/* For an expression that compiled before, under the same fl_regex_version(): it is compiled when it
+ * is first used. */
+int fl_regex_new_known(fl_str pattern, bool icase, const char *where, fl_regex **out, fl_err *err);
+void fl_regex_version(fl_buf *out); /* appends what tells the library from other versions of it */
 bool fl_regex_match(const fl_regex *re, fl_match_scratch *s, fl_str subject, struct fl_caps *caps);
 void fl_regex_free(fl_regex *re);
 

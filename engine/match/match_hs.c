@@ -36,8 +36,11 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "base/cache.h"
 #include "base/map.h"
 #include "base/alloc.h"
+
+static const struct fl_cache_kind kind = {"FLMATCH\n", 1, "match-", "pattern cache"};
 
 enum mode { PLAIN, PREFILTER, SLOW };
 
@@ -211,12 +214,14 @@ static int compile(const struct fl_matcher *m, struct hs_state *h, fl_err *err)
 /* The payload: a byte a pattern, then the database. False when it cannot be used. */
 static bool from_cache(struct fl_matcher *m, struct hs_state *h, const char *key)
 {
-    fl_buf b;
+    fl_buf file;
+    fl_str b = {NULL, 0};
     hs_error_t rc = HS_SUCCESS;
     bool ok;
 
-    fl_buf_init(&b, 256u << 20);
-    ok = fl_cache_load(m->cache_dir, key, &b, m->note, sizeof(m->note)) && b.n >= m->n;
+    fl_buf_init(&file, 256u << 20);
+    ok =
+        fl_cache_load(&kind, m->cache_dir, key, &file, &b, m->note, sizeof(m->note)) && b.n >= m->n;
     if (ok && m->n)
         memcpy(h->mode, b.p, m->n);
     for (size_t i = 0; ok && i < m->n; i++)
@@ -228,7 +233,7 @@ static bool from_cache(struct fl_matcher *m, struct hs_state *h, const char *key
                  "the pattern cache is not used: Vectorscan refuses it "
                  "(%d)",
                  rc);
-    fl_buf_dispose(&b);
+    fl_buf_dispose(&file);
     return ok && rc == HS_SUCCESS;
 }
 
@@ -247,7 +252,7 @@ static void to_cache(struct fl_matcher *m, const struct hs_state *h, const char 
         if (b.bad)
             snprintf(m->note, sizeof(m->note), "the pattern cache was not written: too large");
         else
-            fl_cache_store(m->cache_dir, key, fl_buf_str(&b), m->note, sizeof(m->note));
+            fl_cache_store(&kind, m->cache_dir, key, fl_buf_str(&b), m->note, sizeof(m->note));
     }
     fl_free(bytes);
     fl_buf_dispose(&b);

@@ -22,11 +22,12 @@ static int take_text(struct fl_loader *l, fl_str text, const char *name, rows_fn
 {
     const fl_yaml *root;
     char hash[33];
-    int r = fl_yaml_parse(text, name, &l->rs->arena, &root, err);
+    int r;
 
+    fl_hash128_hex(text.p ? text.p : "", text.n, hash);
+    r = fl_trees_get(&l->trees, text, hash, name, &l->rs->arena, &root, &l->known, err);
     if (r)
         return r;
-    fl_hash128_hex(text.p ? text.p : "", text.n, hash);
     fl_buf_addz(&l->hashes, hash);
     return rows(l, root, err);
 }
@@ -80,7 +81,8 @@ static int take_if_there(struct fl_loader *l, const char *dir, const char *name,
     return fl_file_is_dir(path) ? take_tree(l, path, 0, rows, err) : take_file(l, path, rows, err);
 }
 
-static int loader_init(struct fl_loader *l, fl_err *err)
+static int loader_init(struct fl_loader *l, const char *cache_dir, const char *const *dirs,
+                       size_t n, fl_err *err)
 {
     *l = (struct fl_loader){0};
     l->rs = fl_calloc(1, sizeof(*l->rs));
@@ -90,6 +92,7 @@ static int loader_init(struct fl_loader *l, fl_err *err)
     fl_map_init(&l->rule_ids);
     fl_map_init(&l->filter_ids);
     fl_buf_init(&l->hashes, MAX_FILE);
+    fl_trees_open(&l->trees, cache_dir, dirs, n);
     return FL_OK;
 }
 
@@ -110,6 +113,7 @@ static void loader_dispose(struct fl_loader *l)
     fl_map_dispose(&l->rule_ids);
     fl_map_dispose(&l->filter_ids);
     fl_buf_dispose(&l->hashes);
+    fl_trees_dispose(&l->trees);
     fl_ruleset_free(l->rs);
 }
 
@@ -152,17 +156,35 @@ static int load_all(struct fl_loader *l, const char *const *dirs, size_t n, fl_e
     return r == FL_OK ? finish(l, err) : r;
 }
 
-int fl_ruleset_load(const char *const *dirs, size_t n, struct fl_ruleset **out, fl_err *err)
+/* The trees may point into what was read from the cache: it goes with the rule set. */
+static int settle_trees(struct fl_loader *l, fl_err *err)
+{
+    struct fl_ruleset *rs = l->rs;
+    const char *note = NULL;
+
+    fl_trees_keep(&l->trees);
+    if (l->trees.note[0] && !(note = fl_arena_z(&rs->arena, fl_str_c(l->trees.note))))
+        return fl_fail_nomem(err);
+    rs->cache_note = note;
+    rs->packed = l->trees.image.p;
+    l->trees.image.p = NULL;
+    return FL_OK;
+}
+
+int fl_ruleset_load_cached(const char *const *dirs, size_t n, const char *cache_dir,
+                           struct fl_ruleset **out, fl_err *err)
 {
     struct fl_loader l;
     int r;
 
     if (n > MAX_FOLDERS)
         return fl_fail(err, FL_ELIMIT, "%zu rule folders; at most %d are taken", n, MAX_FOLDERS);
-    r = loader_init(&l, err);
+    r = loader_init(&l, cache_dir, dirs, n, err);
     if (r)
         return r;
     r = load_all(&l, dirs, n, err);
+    if (r == FL_OK)
+        r = settle_trees(&l, err);
     if (r == FL_OK) {
         *out = l.rs;
         l.rs = NULL;
@@ -171,11 +193,16 @@ int fl_ruleset_load(const char *const *dirs, size_t n, struct fl_ruleset **out, 
     return r;
 }
 
+int fl_ruleset_load(const char *const *dirs, size_t n, struct fl_ruleset **out, fl_err *err)
+{
+    return fl_ruleset_load_cached(dirs, n, NULL, out, err);
+}
+
 static int parse_all(fl_str taxonomy, fl_str policy, fl_str rules, fl_str filters,
                      struct fl_ruleset **out, fl_err *err)
 {
     struct fl_loader l;
-    int r = loader_init(&l, err);
+    int r = loader_init(&l, NULL, NULL, 0, err);
 
     if (r)
         return r;
@@ -218,6 +245,7 @@ void fl_ruleset_free(struct fl_ruleset *rs)
         for (size_t k = 0; k < rs->filters[i].nnots; k++)
             fl_regex_free(rs->filters[i].nots[k]);
     fl_arena_dispose(&rs->arena);
+    fl_free(rs->packed);
     fl_free(rs);
 }
 

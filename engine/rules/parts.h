@@ -11,6 +11,7 @@
 #include "base/yaml.h"
 #include "rules/filter.h"
 #include "rules/rules.h"
+#include "rules/trees.h"
 
 struct fl_rule_row {
     struct fl_rule rule;
@@ -44,6 +45,8 @@ struct fl_policy_raw {
 
 struct fl_loader {
     struct fl_ruleset *rs;
+    struct fl_trees trees;
+    bool known; /* the file in work was taken by an earlier start */
     unsigned folder;
     struct fl_cause_row *causes;
     size_t ncauses, causes_cap;

@@ -15,7 +15,8 @@
 
 #include "base/alloc.h"
 
-static int compile_inside(const fl_yaml *n, struct fl_rule *rule, fl_err *err)
+static int compile_inside(const struct fl_loader *l, const fl_yaml *n, struct fl_rule *rule,
+                          fl_err *err)
 {
     char where[300];
     fl_str text = {NULL, 0};
@@ -24,7 +25,8 @@ static int compile_inside(const fl_yaml *n, struct fl_rule *rule, fl_err *err)
     if (r || !n)
         return r;
     snprintf(where, sizeof(where), "%.250s:%u", n->file, n->line);
-    return fl_regex_new(text, false, where, &rule->inside, err);
+    return l->known ? fl_regex_new_known(text, false, where, &rule->inside, err)
+                    : fl_regex_new(text, false, where, &rule->inside, err);
 }
 
 static int words(const fl_yaml *n, struct fl_rule *rule, fl_err *err)
@@ -81,7 +83,7 @@ static int body(struct fl_loader *l, const fl_yaml *n, struct fl_rule_row *row, 
     rule->hit_lines = hit_lines;
     rule->misses = misses;
     rule->miss_lines = miss_lines;
-    if ((r = compile_inside(fl_yaml_get(n, "inside"), rule, err)))
+    if ((r = compile_inside(l, fl_yaml_get(n, "inside"), rule, err)))
         return r;
     return fl_regexes_of(l, fl_yaml_get(n, "not"), row->icase, &rule->not_text, &rule->nots,
                          &rule->nnots, err);

@@ -100,6 +100,8 @@ struct fl_ruleset {
     size_t nfilters;
     struct fl_pattern *filter_patterns; /* id = index of the filter */
     size_t nfilter_patterns;
+    char *packed;           /* what texts from the cache are slices of */
+    const char *cache_note; /* NULL, or why the cache was not used or not written */
     char version[33];       /* hash of all files' bytes */
     uint16_t unknown, none; /* indices of these causes */
 };
@@ -112,6 +114,10 @@ struct fl_ruleset {
  * compiled here: see fl_matcher_new().
  */
 int fl_ruleset_load(const char *const *dirs, size_t n, struct fl_ruleset **out, fl_err *err);
+/* The same, sparing the parsing of files whose trees are in the cache folder (NULL: none). The rule
+ * set is the same either way. */
+int fl_ruleset_load_cached(const char *const *dirs, size_t n, const char *cache_dir,
+                           struct fl_ruleset **out, fl_err *err);
 /* The same from one text each, for tests; any may be empty. */
 int fl_ruleset_parse(fl_str taxonomy, fl_str policy, fl_str rules, struct fl_ruleset **out,
                      fl_err *err);

@@ -193,7 +193,8 @@ int fl_regexes_of(struct fl_loader *l, const fl_yaml *node, bool icase, fl_str *
     for (size_t i = 0; i < count && r == FL_OK; i++) {
         char where[300];
         snprintf(where, sizeof(where), "%.250s:%u", node->file, lines[i]);
-        r = fl_regex_new((*text)[i], icase, where, &(*out)[i], err);
+        r = l->known ? fl_regex_new_known((*text)[i], icase, where, &(*out)[i], err)
+                     : fl_regex_new((*text)[i], icase, where, &(*out)[i], err);
         if (r == FL_OK)
             ++*n;
     }

@@ -1,22 +1,21 @@
 /*
- * The compiled database on disk.
+ * What was computed once, on disk.
  *
- * Building the database for all rules takes seconds, reading it takes milliseconds, and a job that
- * has failed is diagnosed by a fresh process each time. The file's name is a hash of all that went
- * in (expressions, flags, library version), so an upgraded library or an edited
- * rule simply asks for another file. The file is believed only as far as its checksum: magic,
- * format, key, length and a 128-bit hash of the payload stand in front, all are checked, and a file
- * that other users could have written is not read at all, because the library trusts the bytes it
- * is given.
+ * Building the pattern database takes seconds, reading it takes milliseconds, and a job that has
+ * failed is diagnosed by a fresh process each time. The key is a hash of all that went in, so an
+ * upgraded library or an edited rule simply asks for another file. The file is believed only as far
+ * as its checksum: magic, format, key, length and a 128-bit hash of the payload stand in front, all
+ * are checked, and a file that other users could have written is not read at all, because those who
+ * use it trust the bytes.
  *
- * Nothing here is an error. What went wrong becomes a note, and the caller builds the database
- * anew. Writers rename a finished file into place, so two at once leave one whole file. Files of
- * former rule sets are removed when a new one is written, all but the newest few.
+ * Nothing here is an error. What went wrong becomes a note, and the caller does the work anew.
+ * Writers rename a finished file into place, so two at once leave one whole file. Files of former
+ * keys are removed when a new one is written, all but the newest few of a kind.
  *
- * Format 1: "FLMATCH\n", 4 bytes format (little-endian), 32 digits key, 8 bytes payload length
+ * The file: 8 bytes magic, 4 bytes format (little-endian), 32 digits key, 8 bytes payload length
  * (little-endian), 32 digits hash of the payload, payload.
  */
-#include "match/engine.h"
+#include "base/cache.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -27,50 +26,33 @@
 #include "base/map.h"
 #include "base/alloc.h"
 
-#define MAGIC "FLMATCH\n"
-#define FORMAT 1
 #define HEADER (8 + 4 + 32 + 8 + 32)
 #define MAX_FILE (256u << 20)
 #define KEPT_FILES 4
-#define PREFIX "match-"
 #define SUFFIX ".db"
 
-static void put_le(fl_buf *b, uint64_t v, int bytes)
+static const char *file_path(const struct fl_cache_kind *kind, fl_arena *a, const char *dir,
+                             const char *key)
 {
-    for (int i = 0; i < bytes; i++)
-        fl_buf_addc(b, (char)(v >> (8 * i) & 0xff));
-}
-
-static uint64_t get_le(const char *p, int bytes)
-{
-    uint64_t v = 0;
-
-    for (int i = bytes; i-- > 0;)
-        v = v << 8 | (unsigned char)p[i];
-    return v;
-}
-
-static const char *file_path(fl_arena *a, const char *dir, const char *key)
-{
-    const char *name = fl_arena_f(a, PREFIX "%s" SUFFIX, key);
+    const char *name = fl_arena_f(a, "%s%s" SUFFIX, kind->prefix, key);
 
     return name ? fl_file_join(a, dir, name) : NULL;
 }
 
 /* NULL when the file is what we wrote, else what is wrong. */
-static const char *wrong(fl_str file, const char *key)
+static const char *wrong(const struct fl_cache_kind *kind, fl_str file, const char *key)
 {
     char hash[33];
 
     if (file.n < HEADER)
         return "it is too short";
-    if (memcmp(file.p, MAGIC, 8) != 0)
-        return "it does not begin as a pattern cache does";
-    if (get_le(file.p + 8, 4) != FORMAT)
+    if (memcmp(file.p, kind->magic, 8) != 0)
+        return "it does not begin as such a file does";
+    if (fl_get_le(file.p + 8, 4) != kind->format)
         return "it has another format version";
     if (memcmp(file.p + 12, key, 32) != 0)
-        return "it was made from other patterns";
-    if (get_le(file.p + 44, 8) != file.n - HEADER)
+        return "it was made from something else";
+    if (fl_get_le(file.p + 44, 8) != file.n - HEADER)
         return "its length is wrong";
     fl_hash128_hex(file.p + HEADER, file.n - HEADER, hash);
     if (memcmp(file.p + 52, hash, 32) != 0)
@@ -86,33 +68,31 @@ static bool others_may_write(const char *path)
            (st.st_mode & (S_IWGRP | S_IWOTH));
 }
 
-bool fl_cache_load(const char *dir, const char *key, fl_buf *payload, char *note, size_t cap)
+bool fl_cache_load(const struct fl_cache_kind *kind, const char *dir, const char *key, fl_buf *file,
+                   fl_str *payload, char *note, size_t cap)
 {
     const char *path, *why = NULL;
     fl_err err = {0};
     fl_arena a;
-    fl_buf file;
     bool ok = false;
 
     fl_arena_init(&a);
-    fl_buf_init(&file, MAX_FILE);
-    path = file_path(&a, dir, key);
+    path = file_path(kind, &a, dir, key);
     if (!path || !fl_file_exists(path))
         goto done;
     if (others_may_write(path))
         why = "other users may have written it";
-    else if (fl_file_read(path, &file, &err))
+    else if (fl_file_read(path, file, &err))
         why = err.msg;
     else
-        why = wrong(fl_buf_str(&file), key);
+        why = wrong(kind, fl_buf_str(file), key);
     if (why) {
         snprintf(note, cap, "%s is not used: %s", path, why);
         goto done;
     }
-    fl_buf_add(payload, fl_str_from(fl_buf_str(&file), HEADER));
-    ok = !payload->bad;
+    *payload = fl_str_from(fl_buf_str(file), HEADER);
+    ok = true;
 done:
-    fl_buf_dispose(&file);
     fl_arena_dispose(&a);
     return ok;
 }
@@ -129,7 +109,7 @@ static int newest_first(const void *a, const void *b)
     return x->age > y->age ? -1 : x->age < y->age;
 }
 
-static void drop_old_files(const char *dir, fl_arena *a)
+static void drop_old_files(const struct fl_cache_kind *kind, const char *dir, fl_arena *a)
 {
     const char **names;
     struct old_file *v;
@@ -141,7 +121,7 @@ static void drop_old_files(const char *dir, fl_arena *a)
     v = fl_arena_alloc(a, (n + 1) * sizeof(*v));
     for (size_t i = 0; v && i < n; i++) {
         fl_str name = fl_str_c(names[i]);
-        if (!fl_str_starts(name, FL_S(PREFIX)) || !fl_str_ends(name, FL_S(SUFFIX)))
+        if (!fl_str_starts(name, fl_str_c(kind->prefix)) || !fl_str_ends(name, FL_S(SUFFIX)))
             continue;
         v[found].path = fl_file_join(a, dir, names[i]);
         if (!v[found].path || stat(v[found].path, &st))
@@ -155,7 +135,8 @@ static void drop_old_files(const char *dir, fl_arena *a)
         unlink(v[i].path);
 }
 
-void fl_cache_store(const char *dir, const char *key, fl_str payload, char *note, size_t cap)
+void fl_cache_store(const struct fl_cache_kind *kind, const char *dir, const char *key,
+                    fl_str payload, char *note, size_t cap)
 {
     char hash[33];
     const char *path;
@@ -166,23 +147,23 @@ void fl_cache_store(const char *dir, const char *key, fl_str payload, char *note
 
     fl_arena_init(&a);
     fl_buf_init(&file, MAX_FILE);
-    path = file_path(&a, dir, key);
+    path = file_path(kind, &a, dir, key);
     fl_hash128_hex(payload.p, payload.n, hash);
-    fl_buf_addz(&file, MAGIC);
-    put_le(&file, FORMAT, 4);
+    fl_buf_addz(&file, kind->magic);
+    fl_put_le(&file, kind->format, 4);
     fl_buf_addz(&file, key);
-    put_le(&file, payload.n, 8);
+    fl_put_le(&file, payload.n, 8);
     fl_buf_addz(&file, hash);
     fl_buf_add(&file, payload);
-    r = path ? fl_buf_check(&file, "the pattern cache", &err) : fl_fail_nomem(&err);
+    r = path ? fl_buf_check(&file, kind->what, &err) : fl_fail_nomem(&err);
     if (r == FL_OK)
         r = fl_file_mkdirs(dir, &err);
     if (r == FL_OK)
         r = fl_file_write_atomic(path, fl_buf_str(&file), &err);
     if (r == FL_OK)
-        drop_old_files(dir, &a);
+        drop_old_files(kind, dir, &a);
     else
-        snprintf(note, cap, "the pattern cache was not written: %s", err.msg);
+        snprintf(note, cap, "the %s was not written: %s", kind->what, err.msg);
     fl_buf_dispose(&file);
     fl_arena_dispose(&a);
 }
