@@ -82,13 +82,16 @@ const char *fl_arena_z(fl_arena *a, fl_str s)
 
 const char *fl_arena_f(fl_arena *a, const char *fmt, ...)
 {
+    char small[256]; /* most texts are names, and need no second formatting */
     va_list ap;
     char *p;
     int n;
 
     va_start(ap, fmt);
-    n = vsnprintf(NULL, 0, fmt, ap);
+    n = vsnprintf(small, sizeof(small), fmt, ap);
     va_end(ap);
+    if (n >= 0 && (size_t)n < sizeof(small))
+        return fl_arena_z(a, fl_str_n(small, (size_t)n));
     p = n < 0 ? NULL : fl_arena_alloc(a, (size_t)n + 1);
     if (!p)
         return NULL;

@@ -24,6 +24,7 @@
 #define JIT_STACK_MAX (1 << 20)
 #define OVECTOR_PAIRS 64
 #define MAX_PATTERN 16384
+#define MAX_FORM (1u << 20)
 
 static void *pcre_malloc(size_t n, void *ctx)
 {
@@ -119,12 +120,37 @@ void fl_expr_free(struct fl_expr *c)
     fl_free(c);
 }
 
+void fl_lazy_text(const struct fl_lazy *l, fl_buf *out)
+{
+    fl_buf line;
+
+    if (l->form == FL_FORM_SOURCE) {
+        fl_buf_add(out, l->source);
+    } else if (l->form == FL_FORM_ONE_LINE) {
+        fl_pattern_one_line(l->source, out);
+    } else {
+        fl_buf_init(&line, out->max);
+        fl_pattern_one_line(l->source, &line);
+        fl_pattern_relax(fl_buf_str(&line), out);
+        if (line.bad)
+            out->bad = line.bad;
+        fl_buf_dispose(&line);
+    }
+}
+
 int fl_lazy_compile(const struct fl_lazy *l, bool jit, struct fl_expr **out, fl_err *err)
 {
     fl_err problem = {0};
-    int r = fl_expr_new(l->regex, l->icase, jit, l->where, out, &problem);
+    fl_buf text;
+    int r;
 
-    if (r == FL_ERULE && l->source.p)
+    fl_buf_init(&text, MAX_FORM);
+    fl_lazy_text(l, &text);
+    r = fl_buf_check(&text, "the pattern", &problem);
+    if (r == FL_OK)
+        r = fl_expr_new(fl_buf_str(&text), l->icase, jit, l->where, out, &problem);
+    fl_buf_dispose(&text);
+    if (r == FL_ERULE && l->form != FL_FORM_SOURCE)
         return fl_expr_new(l->source, l->icase, jit, l->where, out, err);
     return r ? fl_fail(err, r, "%s", problem.msg) : FL_OK;
 }

@@ -19,12 +19,18 @@ struct fl_expr {
     unsigned ngroups;
 };
 
+enum fl_form {
+    FL_FORM_SOURCE,
+    FL_FORM_ONE_LINE, /* fl_pattern_one_line() */
+    FL_FORM_ALIKE     /* fl_pattern_relax() of that */
+};
+
 /* An expression that is compiled when first asked for. Safe under threads: the first finished
  * compilation is kept, a second one made meanwhile is dropped. */
 struct fl_lazy {
-    fl_str regex;
-    fl_str source; /* as it was written, for messages; p NULL: regex is */
+    fl_str source; /* as it was written */
     const char *where;
+    enum fl_form form; /* of it, which is made and compiled */
     bool icase, jit;
     _Atomic(struct fl_expr *) code;
 };
@@ -42,6 +48,8 @@ struct fl_tools {
 int fl_expr_new(fl_str regex, bool icase, bool jit, const char *where, struct fl_expr **out,
                 fl_err *err);
 void fl_expr_free(struct fl_expr *c);
+/* Appends the form that is compiled. */
+void fl_lazy_text(const struct fl_lazy *l, fl_buf *out);
 /* Compiles now, for the caller; a wrong expression is told as it was written. */
 int fl_lazy_compile(const struct fl_lazy *l, bool jit, struct fl_expr **out, fl_err *err);
 int fl_lazy_get(struct fl_lazy *l, struct fl_expr **out, fl_err *err);

@@ -14,7 +14,8 @@ struct fl_engine {
     /* NULL when the machine can run it, else why not. */
     const char *(*refused)(void);
     void (*version)(fl_buf *out);
-    /* Reads m->entry; may use the cache and set m->note. */
+    /* Reads m->entry, whose `digits` and `features` it sets, from the cache or by
+     * fl_match_judge(); may set m->note. */
     int (*open)(struct fl_matcher *m, void **state, fl_err *err);
     void (*close)(void *state);
     int (*scratch_new)(const struct fl_matcher *m, void **out, fl_err *err);
@@ -66,6 +67,13 @@ struct fl_match_scratch {
     size_t nlast;
     struct fl_last line; /* the line found last */
 };
+
+/* Raised whenever the same expression may come to have other features, or another form: what was
+ * kept of it is then void. test_forms tells when. */
+#define FL_MATCH_FORMS 1
+
+/* Sets what each pattern is made of. */
+int fl_match_judge(struct fl_matcher *m, fl_err *err);
 
 /* What a scan puts into s->found and sorts. */
 int fl_match_scan(const struct fl_matcher *m, struct fl_match_scratch *s, fl_str data, bool alike,

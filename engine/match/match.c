@@ -17,65 +17,66 @@
 
 #define MAX_PATTERNS (1u << 20)
 
-static int copy_pattern(fl_matcher *m, const struct fl_pattern *p, fl_buf *b, struct fl_entry *e,
+static int copy_pattern(fl_matcher *m, const struct fl_pattern *p, bool jit, struct fl_entry *e,
                         fl_err *err)
 {
-    int r;
+    const char *where = fl_arena_z(&m->arena, fl_str_c(p->where ? p->where : "a pattern"));
 
-    e->lazy.where = fl_arena_z(&m->arena, fl_str_c(p->where ? p->where : "a pattern"));
-    if (!e->lazy.where)
+    if (!where)
         return fl_fail_nomem(err);
     if (p->regex.n == 0 || memchr(p->regex.p, 0, p->regex.n))
-        return fl_fail(err, FL_ERULE, "%s: the pattern is empty or holds a NUL byte",
-                       e->lazy.where);
-    fl_buf_clear(b);
-    fl_pattern_one_line(p->regex, b);
-    r = fl_buf_check(b, "the pattern", err);
-    if (r)
-        return r;
-    e->lazy.regex = fl_arena_str(&m->arena, fl_buf_str(b));
+        return fl_fail(err, FL_ERULE, "%s: the pattern is empty or holds a NUL byte", where);
+    e->anchored = p->anchored;
     e->lazy.source = fl_arena_str(&m->arena, p->regex);
-    if (!e->lazy.regex.p || !e->lazy.source.p)
-        return fl_fail_nomem(err);
-    fl_buf_clear(b);
-    e->digits = fl_pattern_relax(e->lazy.regex, b);
-    r = fl_buf_check(b, "the pattern", err);
-    if (r == FL_OK && e->digits == FL_RELAX_SENSITIVE) {
-        e->alike = (struct fl_lazy){.source = e->lazy.source,
-                                    .where = e->lazy.where,
-                                    .icase = e->lazy.icase,
-                                    .jit = e->lazy.jit,
-                                    .regex = fl_arena_str(&m->arena, fl_buf_str(b))};
-        if (!e->alike.regex.p)
-            r = fl_fail_nomem(err);
-    }
-    return r;
+    e->lazy.where = where;
+    e->lazy.form = FL_FORM_ONE_LINE;
+    e->lazy.icase = p->icase;
+    e->lazy.jit = jit;
+    e->alike.source = e->lazy.source;
+    e->alike.where = where;
+    e->alike.form = FL_FORM_ALIKE;
+    e->alike.icase = p->icase;
+    e->alike.jit = jit;
+    return e->lazy.source.p ? FL_OK : fl_fail_nomem(err);
 }
 
 static int copy_patterns(fl_matcher *m, const struct fl_pattern *p, size_t n, bool jit, fl_err *err)
 {
     int r = FL_OK;
-    fl_buf b;
 
     m->entry = fl_arena_alloc(&m->arena, (n + 1) * sizeof(*m->entry));
     m->exact = fl_arena_alloc(&m->arena, (n + 1) * sizeof(*m->exact));
     if (!m->entry || !m->exact)
         return fl_fail_nomem(err);
-    fl_buf_init(&b, 1 << 20);
     for (size_t i = 0; r == FL_OK && i < n; i++) {
-        struct fl_entry *e = &m->entry[i];
-        e->lazy.icase = p[i].icase;
-        e->lazy.jit = jit;
-        atomic_init(&e->lazy.code, NULL);
-        atomic_init(&e->alike.code, NULL);
-        e->anchored = p[i].anchored;
-        e->features = fl_pattern_features(p[i].regex);
-        r = copy_pattern(m, &p[i], &b, e, err);
+        atomic_init(&m->entry[i].lazy.code, NULL);
+        atomic_init(&m->entry[i].alike.code, NULL);
+        r = copy_pattern(m, &p[i], jit, &m->entry[i], err);
         m->n = i + 1;
-        if (r == FL_OK && e->digits == FL_RELAX_EXACT)
-            m->exact[m->nexact++] = (uint32_t)i;
     }
-    fl_buf_dispose(&b);
+    return r;
+}
+
+int fl_match_judge(fl_matcher *m, fl_err *err)
+{
+    fl_buf line, alike;
+    int r = FL_OK;
+
+    fl_buf_init(&line, 1 << 20);
+    fl_buf_init(&alike, 1 << 20);
+    for (size_t i = 0; r == FL_OK && i < m->n; i++) {
+        struct fl_entry *e = &m->entry[i];
+        fl_buf_clear(&line);
+        fl_buf_clear(&alike);
+        fl_lazy_text(&e->lazy, &line);
+        e->features = fl_pattern_features(e->lazy.source);
+        e->digits = fl_pattern_relax(fl_buf_str(&line), &alike);
+        r = fl_buf_check(&line, "the pattern", err);
+        if (r == FL_OK)
+            r = fl_buf_check(&alike, "the pattern", err);
+    }
+    fl_buf_dispose(&line);
+    fl_buf_dispose(&alike);
     return r;
 }
 
@@ -112,6 +113,9 @@ static int open_engine(fl_matcher *m, enum fl_match_engine want, fl_err *err)
         return fl_fail(err, r, "%s", problem.msg);
     if (why)
         snprintf(m->note, sizeof(m->note), "PCRE2 is used: %s", why);
+    for (uint32_t i = 0; i < m->n; i++)
+        if (m->entry[i].digits == FL_RELAX_EXACT)
+            m->exact[m->nexact++] = i;
     return FL_OK;
 }
 
@@ -405,7 +409,7 @@ int fl_regex_new_known(fl_str pattern, bool icase, const char *where, fl_regex *
     if (pattern.n)
         memcpy(re->text, pattern.p, pattern.n);
     memcpy(re->text + pattern.n + 1, where, nwhere);
-    re->lazy.regex = fl_str_n(re->text, pattern.n);
+    re->lazy.source = fl_str_n(re->text, pattern.n);
     re->lazy.where = re->text + pattern.n + 1;
     re->lazy.icase = icase;
     re->lazy.jit = true;

@@ -25,10 +25,10 @@
  * databases (each mends some, none all); ALLOWEMPTY, PREFILTER, other target platforms, no named
  * groups (nothing changes); SOM_LEFTMOST (patterns become too large). So the database is built for
  * no processor feature, which lets machines share its cache, and scanned with the 16-byte scanner,
- * which the library exports for its own choice at load time. On 100 MB that
- * costs the whole program 0.32 s against 0.30 s, on the cases nothing to be told from noise. An x86
- * library without that function is refused where the processor has AVX2; ARM's vectors have 16
- * bytes anyway. fl_match_verify(), the tests and `diagnose rules test` watch that nothing is lost.
+ * which the library exports for its own choice at load time. On 100 MB that costs the whole program
+ * 0.32 s against 0.30 s, on the cases nothing to be told from noise. An x86 library without that
+ * function is refused where the processor has AVX2; ARM's vectors have 16 bytes anyway.
+ * fl_match_verify(), the tests and `diagnose rules test` watch that nothing is lost.
  */
 #include "match/engine.h"
 
@@ -40,7 +40,7 @@
 #include "base/map.h"
 #include "base/alloc.h"
 
-static const struct fl_cache_kind kind = {"FLMATCH\n", 1, "match-", "pattern cache"};
+static const struct fl_cache_kind kind = {"FLMATCH\n", 2, "match-", "pattern cache"};
 
 enum mode { PLAIN, PREFILTER, SLOW };
 
@@ -102,23 +102,25 @@ static unsigned flags_of(const struct fl_entry *e)
 }
 
 /* One database serves both kinds of scan: what it finds too much is tried again. */
-static fl_str scanned(const struct fl_entry *e)
+static const struct fl_lazy *scanned(const struct fl_entry *e)
 {
-    return e->digits == FL_RELAX_SENSITIVE ? e->alike.regex : e->lazy.regex;
+    return e->digits == FL_RELAX_SENSITIVE ? &e->alike : &e->lazy;
 }
 
-/* All that decides what the database holds. */
+/* All that decides what the database holds. The forms of the expressions are not in it, because
+ * making them for all took a third of a start; FL_MATCH_FORMS stands for how they are made. */
 static int make_key(const struct fl_matcher *m, char key[33], fl_err *err)
 {
     fl_buf b;
     int r;
 
     fl_buf_init(&b, 64u << 20);
-    fl_buf_addf(&b, "%s|any cpu|%zu", hs_version(), m->n);
+    fl_buf_addf(&b, "%s|any cpu|%d|%zu", hs_version(), FL_MATCH_FORMS, m->n);
     for (size_t i = 0; i < m->n; i++) {
         const struct fl_entry *e = &m->entry[i];
-        fl_buf_addf(&b, "|%u|%zu|", flags_of(e), scanned(e).n);
-        fl_buf_add(&b, scanned(e));
+        fl_put_le(&b, flags_of(e), 4);
+        fl_put_le(&b, e->lazy.source.n, 4);
+        fl_buf_add(&b, e->lazy.source);
     }
     r = fl_buf_check(&b, "the patterns' text", err);
     if (r == FL_OK)
@@ -143,7 +145,8 @@ static int check_patterns(const struct fl_matcher *m, fl_err *err)
 }
 
 struct set {
-    const char **text;
+    const char **form; /* of each pattern */
+    const char **text; /* of those in the set */
     unsigned *flags, *id;
     unsigned n;
 };
@@ -154,11 +157,28 @@ static void fill_set(const struct fl_matcher *m, const struct hs_state *h, struc
     for (size_t i = 0; i < m->n; i++) {
         if (h->mode[i] == SLOW)
             continue;
-        set->text[set->n] = scanned(&m->entry[i]).p;
+        set->text[set->n] = set->form[i];
         set->flags[set->n] =
             flags_of(&m->entry[i]) | (h->mode[i] == PREFILTER ? HS_FLAG_PREFILTER : 0);
         set->id[set->n++] = (unsigned)i;
     }
+}
+
+static int make_forms(const struct fl_matcher *m, const char **form, fl_arena *a, fl_err *err)
+{
+    fl_buf b;
+    int r = FL_OK;
+
+    fl_buf_init(&b, 1 << 20);
+    for (size_t i = 0; i < m->n && r == FL_OK; i++) {
+        fl_buf_clear(&b);
+        fl_lazy_text(scanned(&m->entry[i]), &b);
+        r = fl_buf_check(&b, "the pattern", err);
+        if (r == FL_OK && !(form[i] = fl_arena_z(a, fl_buf_str(&b))))
+            r = fl_fail_nomem(err);
+    }
+    fl_buf_dispose(&b);
+    return r;
 }
 
 /* One attempt; an expression that is refused is moved to its next mode. 1: try again. */
@@ -184,17 +204,22 @@ static int try_compile(struct hs_state *h, const struct set *set, fl_err *err)
     return r;
 }
 
-static int compile(const struct fl_matcher *m, struct hs_state *h, fl_err *err)
+static int compile(struct fl_matcher *m, struct hs_state *h, fl_err *err)
 {
     struct set set = {0};
     fl_arena a;
     int r;
 
     fl_arena_init(&a);
+    set.form = fl_arena_alloc(&a, m->n * sizeof(*set.form));
     set.text = fl_arena_alloc(&a, m->n * sizeof(*set.text));
     set.flags = fl_arena_alloc(&a, m->n * sizeof(*set.flags));
     set.id = fl_arena_alloc(&a, m->n * sizeof(*set.id));
-    r = set.text && set.flags && set.id ? check_patterns(m, err) : fl_fail_nomem(err);
+    r = set.form && set.text && set.flags && set.id ? fl_match_judge(m, err) : fl_fail_nomem(err);
+    if (r == FL_OK)
+        r = check_patterns(m, err);
+    if (r == FL_OK)
+        r = make_forms(m, set.form, &a, err);
     for (size_t i = 0; i < m->n; i++)
         h->mode[i] =
             m->entry[i].features & (FL_RE_ABSOLUTE | FL_RE_VERB) ? (uint8_t)SLOW : (uint8_t)PLAIN;
@@ -211,7 +236,7 @@ static int compile(const struct fl_matcher *m, struct hs_state *h, fl_err *err)
     return r;
 }
 
-/* The payload: a byte a pattern, then the database. False when it cannot be used. */
+/* The payload: three bytes a pattern, then the database. False when it cannot be used. */
 static bool from_cache(struct fl_matcher *m, struct hs_state *h, const char *key)
 {
     fl_buf file;
@@ -220,14 +245,17 @@ static bool from_cache(struct fl_matcher *m, struct hs_state *h, const char *key
     bool ok;
 
     fl_buf_init(&file, 256u << 20);
-    ok =
-        fl_cache_load(&kind, m->cache_dir, key, &file, &b, m->note, sizeof(m->note)) && b.n >= m->n;
-    if (ok && m->n)
-        memcpy(h->mode, b.p, m->n);
-    for (size_t i = 0; ok && i < m->n; i++)
-        ok = h->mode[i] <= SLOW;
-    if (ok && b.n > m->n)
-        rc = hs_deserialize_database(b.p + m->n, b.n - m->n, &h->db);
+    ok = fl_cache_load(&kind, m->cache_dir, key, &file, &b, m->note, sizeof(m->note)) &&
+         b.n >= 3 * m->n;
+    for (size_t i = 0; ok && i < m->n; i++) {
+        const unsigned char *at = (const unsigned char *)b.p + 3 * i;
+        ok = at[0] <= SLOW && at[1] <= FL_RELAX_EXACT;
+        h->mode[i] = at[0];
+        m->entry[i].digits = (enum fl_relaxed)at[1];
+        m->entry[i].features = at[2];
+    }
+    if (ok && b.n > 3 * m->n)
+        rc = hs_deserialize_database(b.p + 3 * m->n, b.n - 3 * m->n, &h->db);
     if (rc != HS_SUCCESS)
         snprintf(m->note, sizeof(m->note),
                  "the pattern cache is not used: Vectorscan refuses it "
@@ -244,7 +272,11 @@ static void to_cache(struct fl_matcher *m, const struct hs_state *h, const char 
     fl_buf b;
 
     fl_buf_init(&b, 256u << 20);
-    fl_buf_add(&b, fl_str_n((const char *)h->mode, m->n));
+    for (size_t i = 0; i < m->n; i++) {
+        fl_put_le(&b, h->mode[i], 1);
+        fl_put_le(&b, m->entry[i].digits, 1);
+        fl_put_le(&b, m->entry[i].features, 1);
+    }
     if (h->db && hs_serialize_database(h->db, &bytes, &n) != HS_SUCCESS) {
         snprintf(m->note, sizeof(m->note), "the pattern cache was not written: out of memory");
     } else {

@@ -30,7 +30,7 @@ static void version(fl_buf *out)
 static int open_engine(struct fl_matcher *m, void **state, fl_err *err)
 {
     struct fl_expr *code;
-    int r = FL_OK;
+    int r = fl_match_judge(m, err);
 
     for (size_t i = 0; i < m->n && r == FL_OK; i++)
         r = fl_lazy_get(&m->entry[i].lazy, &code, err);
