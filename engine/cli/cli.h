@@ -32,6 +32,7 @@ struct cli_session {
 /* Loads the configuration and opens the engine. CLI_OK, or the exit status with the reason told on
  * stderr. Dispose in both cases. */
 int cli_session_open(struct cli_session *s, const struct cli_args *args);
+int cli_session_open_for_digests(struct cli_session *s, const struct cli_args *args);
 void cli_session_dispose(struct cli_session *s);
 
 /* The first command whose name is the first words of argv; *used is their number. NULL: none. */

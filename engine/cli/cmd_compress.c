@@ -91,7 +91,7 @@ static int compress(const struct cli_session *s, const struct cli_args *args)
 int cmd_compress(const struct cli_args *args)
 {
     struct cli_session s;
-    int status = cli_session_open(&s, args);
+    int status = cli_session_open_for_digests(&s, args);
 
     if (status == CLI_OK)
         status = compress(&s, args);

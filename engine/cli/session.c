@@ -92,12 +92,12 @@ static int rule_dirs(struct cli_session *s, const struct cli_args *args, const c
     return 0;
 }
 
-int cli_session_open(struct cli_session *s, const struct cli_args *args)
+static int open_session(struct cli_session *s, const struct cli_args *args, bool digests)
 {
     char found[1024];
     const char *dirs[1 + 2 * CLI_MAX_RULE_DIRS];
     const char *path = config_path(args, found, sizeof(found)), *note;
-    struct fl_engine_opts opts = {.rule_dirs = dirs};
+    struct fl_engine_opts opts = {.rule_dirs = dirs, .digests = digests};
     struct progress progress;
     fl_err err;
     int rc;
@@ -122,6 +122,16 @@ int cli_session_open(struct cli_session *s, const struct cli_args *args)
     if (note && args->verbose)
         cli_note(args, "%s", note);
     return CLI_OK;
+}
+
+int cli_session_open(struct cli_session *s, const struct cli_args *args)
+{
+    return open_session(s, args, false);
+}
+
+int cli_session_open_for_digests(struct cli_session *s, const struct cli_args *args)
+{
+    return open_session(s, args, true);
 }
 
 void cli_session_dispose(struct cli_session *s)

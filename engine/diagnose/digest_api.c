@@ -12,15 +12,14 @@
 
 #include "base/alloc.h"
 #include "base/json.h"
+#include "diagnose/aside.h"
 #include "diagnose/engine.h"
 #include "diagnose/page.h"
-#include "embed/tokens.h"
 
 struct fl_digest_page {
     struct fl_page page;
     struct fl_digest_account account;
     struct fl_digest_row *rows;
-    fl_tokenizer *tokens;
     fl_arena arena;
 };
 
@@ -31,27 +30,11 @@ static size_t count_tokens(void *ctx, fl_str text)
     return n ? n : 1;
 }
 
-static int open_tokenizer(struct fl_digest_page *d, fl_err *err)
-{
-    char dir[4096], path[4200];
-    fl_err why = {0};
-    int r = fl_data_dir(dir, sizeof(dir), &why);
-
-    d->account.tokenizer = "estimated";
-    if (!r) {
-        snprintf(path, sizeof(path), "%s/embed/model/tokens.model", dir);
-        r = fl_tokenizer_open(path, &d->tokens, &why);
-    }
-    if (!r)
-        d->account.tokenizer = "sentencepiece";
-    return r == FL_ENOMEM ? fl_fail_nomem(err) : FL_OK; /* else another page, by chance */
-}
-
 int fl_page_ask_filters(struct fl_page *p, const fl_engine *e, fl_err *err)
 {
     const struct fl_shapes *t = &p->job->gather->shapes;
     fl_match_scratch *s = NULL;
-    fl_filters *f = NULL;
+    const fl_filters *f = NULL;
     fl_buf b;
     int r;
 
@@ -68,13 +51,12 @@ int fl_page_ask_filters(struct fl_page *p, const fl_engine *e, fl_err *err)
     }
     r = fl_buf_check(&b, "the lines for the filters", err);
     if (!r)
-        r = fl_filters_new(e->rules, &e->match, &f, err);
+        r = fl_aside_filters(e->aside, e->rules, &e->match, &f, err);
     if (!r)
         r = fl_filters_scratch_new(f, &s, err);
     if (!r)
         r = fl_filters_block(f, s, fl_buf_str(&b), p->filter, t->n, err);
     fl_match_scratch_free(s);
-    fl_filters_free(f);
     fl_buf_dispose(&b);
     return r;
 }
@@ -175,6 +157,7 @@ int fl_digest_build(const fl_engine *e, const fl_diagnosis *diagnosis, size_t bu
 {
     /* The job's places are looked up, never changed. */
     struct fl_diagnosis *x = (struct fl_diagnosis *)(uintptr_t)diagnosis;
+    const fl_tokenizer *tokens;
     fl_digest_page *d;
     int r;
 
@@ -197,12 +180,12 @@ int fl_digest_build(const fl_engine *e, const fl_diagnosis *diagnosis, size_t bu
     d->page.where = &x->where;
     d->page.healthy = x->verdict.outcome == FL_OUTCOME_HEALTHY;
     d->account.budget = budget;
+    tokens = fl_aside_tokens(e->aside);
+    d->account.tokenizer = tokens ? "sentencepiece" : "estimated";
     if (d->page.healthy && budget > FL_PAGE_HEALTHY)
         budget = FL_PAGE_HEALTHY;
-    r = open_tokenizer(d, err);
-    fl_digest_init(&d->page.digest, budget, count_tokens, d->tokens);
-    if (!r)
-        r = fl_page_ask_filters(&d->page, e, err);
+    fl_digest_init(&d->page.digest, budget, count_tokens, (void *)(uintptr_t)tokens);
+    r = fl_page_ask_filters(&d->page, e, err);
     if (!r) {
         fl_page_offer(&d->page);
         fl_page_note_counts(&d->page);
@@ -227,7 +210,6 @@ void fl_digest_free(fl_digest_page *d)
     fl_digest_dispose(&d->page.digest);
     fl_free(d->page.filter);
     fl_free(d->page.fate);
-    fl_tokenizer_free(d->tokens);
     fl_arena_dispose(&d->arena);
     fl_free(d);
 }

@@ -14,6 +14,7 @@
 #include "base/alloc.h"
 #include "base/file.h"
 #include "base/text.h"
+#include "diagnose/aside.h"
 #include "diagnose/signs.h"
 #include "read/prefix.h"
 #include "rules/filter.h"
@@ -110,13 +111,19 @@ static int load_rules(fl_engine *e, const struct fl_engine_opts *opts, fl_err *e
     return r;
 }
 
-static int build_matcher(fl_engine *e, const struct fl_engine_opts *opts, fl_err *err)
+static int match_options(fl_engine *e, const struct fl_engine_opts *opts, fl_err *err)
+{
+    e->match = (struct fl_match_opts){.engine = opts->pcre2_only ? FL_MATCH_PCRE2 : FL_MATCH_AUTO,
+                                      .jit = true};
+    if (opts->cache_dir && !(e->match.cache_dir = fl_arena_z(&e->arena, fl_str_c(opts->cache_dir))))
+        return fl_fail_nomem(err);
+    return FL_OK;
+}
+
+static int build_matcher(fl_engine *e, fl_err *err)
 {
     const struct fl_pattern *signs;
     size_t nsigns = fl_signs(&signs), n = e->rules->npatterns + nsigns;
-    struct fl_match_opts mo = {.engine = opts->pcre2_only ? FL_MATCH_PCRE2 : FL_MATCH_AUTO,
-                               .cache_dir = opts->cache_dir,
-                               .jit = true};
     struct fl_pattern *all = fl_malloc((n + 1) * sizeof(*all));
     int r;
 
@@ -127,16 +134,11 @@ static int build_matcher(fl_engine *e, const struct fl_engine_opts *opts, fl_err
     }
     if (e->rules->npatterns)
         memcpy(all, e->rules->patterns, e->rules->npatterns * sizeof(*all));
-    if (opts->cache_dir && !(mo.cache_dir = fl_arena_z(&e->arena, fl_str_c(opts->cache_dir)))) {
-        fl_free(all);
-        return fl_fail_nomem(err);
-    }
-    e->match = mo;
     memcpy(all + e->rules->npatterns, signs, nsigns * sizeof(*all));
     for (size_t i = 0; i < n; i++)
         e->pattern_ids[i] = all[i].id;
     e->npatterns = n;
-    r = fl_matcher_new(all, n, &mo, &e->matcher, err);
+    r = fl_matcher_new(all, n, &e->match, &e->matcher, err);
     fl_free(all);
     return r;
 }
@@ -242,9 +244,17 @@ int fl_engine_open(const struct fl_engine_opts *opts, fl_engine **out, fl_err *e
     fl_arena_init(&e->arena);
     e->clock_ms = opts->clock_ms ? opts->clock_ms : system_clock;
     e->clock_ctx = opts->clock_ctx;
-    r = load_rules(e, opts, err);
+    r = match_options(e, opts, err);
     if (!r)
-        r = build_matcher(e, opts, err);
+        r = fl_aside_new(&e->aside, err);
+    if (!r && opts->digests)
+        fl_aside_begin_tokens(e->aside);
+    if (!r)
+        r = load_rules(e, opts, err);
+    if (!r && opts->digests)
+        fl_aside_begin_filters(e->aside, e->rules, &e->match);
+    if (!r)
+        r = build_matcher(e, err);
     if (!r)
         r = describe_rules(e, err);
     if (!r)
@@ -261,6 +271,7 @@ void fl_engine_free(fl_engine *e)
 {
     if (!e)
         return;
+    fl_aside_free(e->aside);
     fl_matcher_free(e->matcher);
     fl_ruleset_free(e->rules);
     fl_free(e->pattern_ids);

@@ -7,6 +7,8 @@
 #include "match/match.h"
 #include "rules/rules.h"
 
+struct fl_aside;
+
 struct fl_engine {
     struct fl_ruleset *rules;
     fl_matcher *matcher;
@@ -14,6 +16,7 @@ struct fl_engine {
     size_t npatterns;
     struct fl_rule_info *infos;
     struct fl_filter_info *filter_infos;
+    struct fl_aside *aside;     /* what only digests need */
     struct fl_match_opts match; /* as the matcher was made with, for others of its kind */
     fl_arena arena;
     int64_t (*clock_ms)(void *ctx);

@@ -52,10 +52,12 @@ const char *fl_version(void);
 typedef struct fl_engine fl_engine;
 
 struct fl_engine_opts {
-    const char *const *rule_dirs;   /* each with failures/, and in the first taxonomy and policy */
-    size_t nrule_dirs;              /* 0: the shipped rules, found by fl_data_dir() */
-    const char *cache_dir;          /* for the compiled patterns; NULL: none is kept */
-    bool pcre2_only;                /* scan with PCRE2 alone: slower, the same answers */
+    const char *const *rule_dirs; /* each with failures/, and in the first taxonomy and policy */
+    size_t nrule_dirs;            /* 0: the shipped rules, found by fl_data_dir() */
+    const char *cache_dir;        /* for compiled patterns and read rules; NULL: nothing is kept */
+    bool pcre2_only;              /* scan with PCRE2 alone: slower, the same answers */
+    bool digests;                 /* fl_digest_build() will follow: open what it needs in threads
+                                   * beside the rest. The same digests, sooner */
     int64_t (*clock_ms)(void *ctx); /* monotonic; NULL: the system's */
     void *clock_ctx;
 };
