@@ -35,3 +35,6 @@ if(TARGET diagnose)
   set_tests_properties(fault.cli PROPERTIES ENVIRONMENT
     "FL_CLI_CACHE=${CMAKE_CURRENT_BINARY_DIR}/cli-cache")
 endif()
+if(FL_SANITIZE)
+  target_compile_definitions(test_page PRIVATE FL_FEWER)
+endif()
