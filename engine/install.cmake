@@ -39,4 +39,5 @@ install(FILES doc/diagnose.bash DESTINATION ${CMAKE_INSTALL_DATADIR}/bash-comple
   RENAME diagnose)
 install(FILES doc/diagnosis.schema.json doc/digest.schema.json DESTINATION ${CMAKE_INSTALL_DATADIR}/faultline/schema)
 install(DIRECTORY ${CMAKE_SOURCE_DIR}/rules DESTINATION ${CMAKE_INSTALL_DATADIR}/faultline)
+install(DIRECTORY ${CMAKE_SOURCE_DIR}/prompts DESTINATION ${CMAKE_INSTALL_DATADIR}/faultline)
 install(DIRECTORY ${CMAKE_SOURCE_DIR}/embed/model DESTINATION ${CMAKE_INSTALL_DATADIR}/faultline/embed)

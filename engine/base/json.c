@@ -105,6 +105,14 @@ void fl_json_put_null(fl_json *o, const char *key)
     attach(o, key, cJSON_CreateNull());
 }
 
+void fl_json_put_raw(fl_json *o, const char *key, fl_str json)
+{
+    char *z = fl_strdup_s(json);
+
+    attach(o, key, z ? cJSON_CreateRaw(z) : NULL);
+    fl_free(z);
+}
+
 fl_json *fl_json_put_object(fl_json *o, const char *key)
 {
     return attach(o, key, cJSON_CreateObject());

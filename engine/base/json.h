@@ -23,6 +23,8 @@ void fl_json_put_num(fl_json *o, const char *key, double value);
 void fl_json_put_int(fl_json *o, const char *key, int64_t value); /* exact up to 2^53 */
 void fl_json_put_bool(fl_json *o, const char *key, bool value);
 void fl_json_put_null(fl_json *o, const char *key);
+/* Text that is JSON already, printed as it is: the caller vouches for it. */
+void fl_json_put_raw(fl_json *o, const char *key, fl_str json);
 fl_json *fl_json_put_object(fl_json *o, const char *key);
 fl_json *fl_json_put_array(fl_json *o, const char *key);
 void fl_json_add_str(fl_json *array, fl_str value);
