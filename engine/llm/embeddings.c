@@ -53,7 +53,7 @@ static int set_dimensions(struct result *res, size_t size, fl_err *err)
             return fl_fail_nomem(err);
         res->dimensions = (unsigned)size;
     }
-    if (size == res->dimensions)
+    if (size && size == res->dimensions)
         return FL_OK;
     return fl_fail(err, FL_EBACKEND,
                    "%s: a vector of %zu numbers came where %u are needed; the index was made with "

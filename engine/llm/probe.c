@@ -160,11 +160,26 @@ static void say_model(struct findings *f, const struct fl_llm_endpoint *e,
     fl_buf_dispose(&names);
 }
 
+/* Whether it said {"status": "ready"}. */
+static bool is_ready(const struct fl_llm_answer *a)
+{
+    fl_json *root = NULL;
+    fl_str object;
+    const char *z;
+    bool ready;
+
+    if (fl_llm_extract(fl_buf_str(&a->text), "status", &object, NULL) ||
+        fl_json_parse(object, "the reply", &root, NULL))
+        return false;
+    z = fl_json_z(fl_json_get(root, "status"));
+    ready = z && !strcmp(z, "ready");
+    fl_json_free(root);
+    return ready;
+}
+
 static void say_answer(struct findings *f, const struct fl_llm_answer *a)
 {
-    fl_str object;
-
-    if (fl_llm_extract(fl_buf_str(&a->text), "status", &object, NULL))
+    if (!is_ready(a))
         say(f, FL_LLM_POOR,
             "it answered, but not with the JSON that was asked for; a larger model, or a server "
             "that "

@@ -47,12 +47,12 @@ static bool is_page(const struct fl_http_reply *reply)
 int fl_llm_refusal(const struct fl_llm_endpoint *e, const struct fl_llm_call *call,
                    const struct fl_http_reply *reply, fl_err *err)
 {
-    char shown[300], tries[40] = "";
+    char room[300], tries[40] = "";
+    const char *shown = fl_llm_endpoint_name(e, room);
     fl_buf words;
     fl_err said = {0};
     int r;
 
-    fl_llm_endpoint_name(e, shown);
     fl_buf_init(&words, 4096);
     fl_llm_error_words(fl_buf_str(&reply->body), &words);
     if (reply->tries > 1)

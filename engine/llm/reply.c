@@ -153,9 +153,8 @@ int fl_llm_read_reply(struct fl_llm_reading *r, fl_str body, const char *shown, 
     int status = FL_OK;
 
     if (fl_json_parse(body, "the reply", &root, NULL))
-        return fl_fail(err, FL_EBACKEND,
-                       "%s: the answer is not valid JSON, or was cut short; see the server's log",
-                       shown);
+        return fl_fail(err, FL_EBACKEND, "%s: the answer is %s; see the server's log", shown,
+                       fl_str_trim(body).n ? "not valid JSON, or was cut short" : "empty");
     if (fl_json_get(root, "error") &&
         (fl_json_is_object(fl_json_get(root, "error")) || fl_json_z(fl_json_get(root, "error")))) {
         status = failed_reply(body, shown, err);
