@@ -126,6 +126,26 @@ static void settle(struct fl_llm_verdict *out, struct fl_llm_answer *second, boo
     add_up(&out->answer, second);
 }
 
+/* The complaints in a sentence for a person, who gets one line. */
+static int unusable(const struct fl_llm_verdict *v, const char *when, fl_err *err)
+{
+    fl_str rest = fl_str_trim(fl_buf_str(&v->complaint_text));
+    fl_buf all;
+    int r;
+
+    fl_buf_init(&all, 400);
+    while (rest.n) {
+        fl_str line = fl_str_cut(&rest, '\n');
+        if (fl_str_starts(line, FL_S("- ")))
+            line = fl_str_from(line, 2);
+        fl_buf_addf(&all, "%s%.*s", all.n ? "; " : "", FL_FMT(fl_str_sub(line, 0, 200)));
+    }
+    r = fl_fail(err, FL_EBACKEND, "%s: the answer cannot be used%s: %s", v->answer.url, when,
+                all.p ? all.p : "");
+    fl_buf_dispose(&all);
+    return r;
+}
+
 static int repair(fl_llm *c, const struct fl_llm_question *q, fl_arena *arena, bool formed,
                   struct fl_llm_verdict *out, fl_err *err)
 {
@@ -157,10 +177,7 @@ static int repair(fl_llm *c, const struct fl_llm_question *q, fl_arena *arena, b
         settle(out, &second, false);
     }
     if (!r && !formed)
-        r = fl_fail(err, FL_EBACKEND,
-                    "%s: the answer cannot be used, not even after a second try: "
-                    "%.300s",
-                    out->answer.url, out->complaint_text.p ? out->complaint_text.p : "");
+        r = unusable(out, ", not even after a second try", err);
     else if (r && r != FL_ENOMEM && formed)
         r = FL_OK; /* the first answer stands */
     fl_llm_answer_dispose(&second);
@@ -186,8 +203,7 @@ int fl_llm_judge(fl_llm *c, const struct fl_llm_question *q, fl_arena *arena,
     if (!n || (!q->repair && formed))
         return FL_OK;
     if (!q->repair)
-        return fl_fail(err, FL_EBACKEND, "%s: the answer cannot be used: %.300s", out->answer.url,
-                       out->complaint_text.p ? out->complaint_text.p : "");
+        return unusable(out, "", err);
     r = repair(c, q, arena, formed, out, &ignored);
     if (r && err)
         *err = ignored;

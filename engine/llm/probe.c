@@ -127,6 +127,14 @@ __attribute__((format(printf, 3, 4))) static void say(struct findings *f, enum f
     f->n++;
 }
 
+/* A server that was started with a file may call its model by the whole path. */
+static const char *short_name(const char *id)
+{
+    const char *slash = strrchr(id, '/');
+
+    return strlen(id) > 60 && slash && slash[1] ? slash + 1 : id;
+}
+
 static void say_model(struct findings *f, const struct fl_llm_endpoint *e,
                       const struct fl_llm_model *m, size_t n, unsigned least)
 {
@@ -141,12 +149,14 @@ static void say_model(struct findings *f, const struct fl_llm_endpoint *e,
             context = m[i].context > 0 ? m[i].context : context;
         }
         if (i < SHOWN_MODELS)
-            fl_buf_addf(&names, "%s%.60s", i ? ", " : "", m[i].id);
+            fl_buf_addf(&names, "%s%.60s", i ? ", " : "", short_name(m[i].id));
     }
     if (n > SHOWN_MODELS)
         fl_buf_addf(&names, " and %zu more", n - SHOWN_MODELS);
     if (there)
         say(f, FL_LLM_GOOD, "the model %s is there", e->model);
+    else if (n == 1) /* whether it minds is what the request will show */
+        say(f, FL_LLM_GOOD, "the server has one model, %s", names.p ? names.p : "");
     else if (n)
         say(f, FL_LLM_POOR, "the model %s is not in the server's list (%s); correct model",
             e->model ? e->model : "(none named)", names.p ? names.p : "");
@@ -192,10 +202,10 @@ static void say_answer(struct findings *f, const struct fl_llm_answer *a)
             "the same, but more of them will need a second try",
             fl_llm_format_word(a->format));
     if (a->tokens_out > 0 && a->seconds > 0)
-        say(f, FL_LLM_GOOD, "model %s, %lld tokens in, %lld out, %.1f s", a->model,
+        say(f, FL_LLM_GOOD, "model %s, %lld tokens in, %lld out, %.1f s", short_name(a->model),
             (long long)a->tokens_in, (long long)a->tokens_out, a->seconds);
     else
-        say(f, FL_LLM_GOOD, "model %s, %.1f s, tokens not told", a->model, a->seconds);
+        say(f, FL_LLM_GOOD, "model %s, %.1f s, tokens not told", short_name(a->model), a->seconds);
 }
 
 static int probe_chat(fl_llm *c, size_t endpoint, const struct fl_prompt *probe, double deadline,

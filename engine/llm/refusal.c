@@ -27,6 +27,8 @@ static const char *advice(int status, bool has_key)
         return "the server gave up waiting";
     case 413:
         return "the request is too large for the server";
+    case 501:
+        return "the server cannot do this as it was started";
     case 429:
         return "the service is crowded, or the quota is used up";
     default:

@@ -426,74 +426,75 @@ static int check(void *ctx, const struct fl_verdict *v, fl_buf *complaints, fl_e
     return 1;
 }
 
+static const struct {
+    const char *name;
+    struct fx_step steps[2];
+    const char *cause, *says; /* cause NULL: an error that says this */
+    unsigned turns;
+    int complaints, checks;
+} repairs[] = {
+    {"good at once", {STEP(VERDICT("fw.nan"))}, "fw.nan", NULL, 1, 0, 1},
+    {"no JSON, then good",
+     {STEP(OK_REPLY("\"It is the GPU.\"")), STEP(VERDICT("fw.nan"))},
+     "fw.nan",
+     NULL,
+     2,
+     0,
+     1},
+    {"wrong cause, then good",
+     {STEP(VERDICT("fw.nam")), STEP(VERDICT("fw.nan"))},
+     "fw.nan",
+     NULL,
+     2,
+     0,
+     1},
+    {"not grounded, then good",
+     {STEP(VERDICT("fw.hang")), STEP(VERDICT("fw.nan"))},
+     "fw.nan",
+     NULL,
+     2,
+     0,
+     2},
+    {"never grounded",
+     {STEP(VERDICT("fw.hang")), STEP(VERDICT("fw.hang"))},
+     "fw.hang",
+     NULL,
+     2,
+     1,
+     2},
+    {"worse the second time",
+     {STEP(VERDICT("fw.hang")), STEP(OK_REPLY("\"sorry\""))},
+     "fw.hang",
+     NULL,
+     2,
+     1,
+     1},
+    {"gone the second time",
+     {STEP(VERDICT("fw.hang")), REFUSE(500, "x")},
+     "fw.hang",
+     NULL,
+     2,
+     1,
+     1},
+    {"never of the form",
+     {STEP(VERDICT("fw.nam")), STEP(VERDICT("fw.nam"))},
+     NULL,
+     "cannot be used, not even after a second try: \"cause\" is \"fw.nam\"",
+     2,
+     0,
+     0},
+    {"gone before it had a form",
+     {STEP(OK_REPLY("\"?\"")), REFUSE(500, "x")},
+     NULL,
+     "status 500",
+     2,
+     0,
+     0},
+};
+
 static void the_repair_turn(void **state)
 {
     (void)state;
-    static const struct {
-        const char *name;
-        struct fx_step steps[2];
-        const char *cause, *says; /* cause NULL: an error that says this */
-        unsigned turns;
-        int complaints, checks;
-    } rows[] = {
-        {"good at once", {STEP(VERDICT("fw.nan"))}, "fw.nan", NULL, 1, 0, 1},
-        {"no JSON, then good",
-         {STEP(OK_REPLY("\"It is the GPU.\"")), STEP(VERDICT("fw.nan"))},
-         "fw.nan",
-         NULL,
-         2,
-         0,
-         1},
-        {"wrong cause, then good",
-         {STEP(VERDICT("fw.nam")), STEP(VERDICT("fw.nan"))},
-         "fw.nan",
-         NULL,
-         2,
-         0,
-         1},
-        {"not grounded, then good",
-         {STEP(VERDICT("fw.hang")), STEP(VERDICT("fw.nan"))},
-         "fw.nan",
-         NULL,
-         2,
-         0,
-         2},
-        {"never grounded",
-         {STEP(VERDICT("fw.hang")), STEP(VERDICT("fw.hang"))},
-         "fw.hang",
-         NULL,
-         2,
-         1,
-         2},
-        {"worse the second time",
-         {STEP(VERDICT("fw.hang")), STEP(OK_REPLY("\"sorry\""))},
-         "fw.hang",
-         NULL,
-         2,
-         1,
-         1},
-        {"gone the second time",
-         {STEP(VERDICT("fw.hang")), REFUSE(500, "x")},
-         "fw.hang",
-         NULL,
-         2,
-         1,
-         1},
-        {"never of the form",
-         {STEP(VERDICT("fw.nam")), STEP(VERDICT("fw.nam"))},
-         NULL,
-         "cannot be used, not even after a second try: - \"cause\" is \"fw.nam\"",
-         2,
-         0,
-         0},
-        {"gone before it had a form",
-         {STEP(OK_REPLY("\"?\"")), REFUSE(500, "x")},
-         NULL,
-         "status 500",
-         2,
-         0,
-         0},
-    };
     struct fl_llm_terms terms;
     struct fl_prompt repair;
     fl_arena arena;
@@ -502,25 +503,26 @@ static void the_repair_turn(void **state)
     fl_arena_init(&arena);
     terms = fx_terms(&arena);
     assert_int_equal(fl_prompt_load(FL_SOURCE_DIR "/prompts/repair.md", &arena, &repair, &err), 0);
-    for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
+    for (size_t i = 0; i < sizeof(repairs) / sizeof(*repairs); i++) {
         struct fl_llm_question q = {.repair = &repair, .terms = &terms, .check = check};
         struct fl_llm_verdict v;
         struct job j;
         int checks = 0, r;
-        begin(&j, two, 1, rows[i].steps, 2);
+        begin(&j, two, 1, repairs[i].steps, 2);
         fl_llm_verdict_init(&v);
         q.ask = j.ask;
         q.check_ctx = &checks;
         r = fl_llm_judge(j.c, &q, &arena, &v, &j.err);
-        if ((rows[i].cause ? r || strcmp(v.verdict.cause, rows[i].cause) != 0
-                           : !r || !strstr(j.err.msg, rows[i].says)) ||
-            v.turns != rows[i].turns || (!r && v.complaints != rows[i].complaints) ||
-            checks != rows[i].checks)
+        if ((repairs[i].cause ? r || strcmp(v.verdict.cause, repairs[i].cause) != 0
+                              : !r || !strstr(j.err.msg, repairs[i].says)) ||
+            v.turns != repairs[i].turns || (!r && v.complaints != repairs[i].complaints) ||
+            checks != repairs[i].checks)
             fail_msg("%s: code %d, cause %s, %u turns, %d complaints, %d checks, '%s'",
-                     rows[i].name, r, v.verdict.cause ? v.verdict.cause : "-", v.turns,
+                     repairs[i].name, r, v.verdict.cause ? v.verdict.cause : "-", v.turns,
                      v.complaints, checks, j.err.msg);
-        if (!r && rows[i].steps[1].status == 200 && v.answer.tokens_in != 2000)
-            fail_msg("%s: %lld tokens of two turns", rows[i].name, (long long)v.answer.tokens_in);
+        if (!r && repairs[i].steps[1].status == 200 && v.answer.tokens_in != 2000)
+            fail_msg("%s: %lld tokens of two turns", repairs[i].name,
+                     (long long)v.answer.tokens_in);
         fl_llm_verdict_dispose(&v);
         end(&j);
     }
@@ -560,71 +562,71 @@ static void the_model_sees_what_was_wrong(void **state)
 
 /* ---- vectors ---- */
 
+static const struct {
+    const char *name, *body, *says; /* says NULL: good */
+    unsigned dimensions;
+} vector_rows[] = {
+    {"in any order",
+     "{\"data\":[{\"index\":1,\"embedding\":[0,2]},{\"index\":0,\"embedding\":"
+     "[3,4]}]}",
+     NULL, 0},
+    {"without indices", "{\"data\":[{\"embedding\":[3,4]},{\"embedding\":[0,2]}]}", NULL, 2},
+    {"one too few", "{\"data\":[{\"index\":0,\"embedding\":[3,4]}]}", "1 vectors came for 2", 0},
+    {"one twice",
+     "{\"data\":[{\"index\":0,\"embedding\":[3,4]},{\"index\":0,\"embedding\":"
+     "[3,4]}]}",
+     "for texts that were not sent", 0},
+    {"one too many",
+     "{\"data\":[{\"index\":0,\"embedding\":[3,4]},{\"index\":1,\"embedding\":"
+     "[3,4]},{\"index\":2,\"embedding\":[3,4]}]}",
+     "for texts that were not sent", 0},
+    {"another dimension",
+     "{\"data\":[{\"index\":0,\"embedding\":[3,4]},{\"index\":1,"
+     "\"embedding\":[3]}]}",
+     "a vector of 1 numbers came where 2 are needed", 0},
+    {"not the index's dimension",
+     "{\"data\":[{\"index\":0,\"embedding\":[3,4]},{\"index\":1,"
+     "\"embedding\":[3,4]}]}",
+     "a vector of 2 numbers came where 3 are needed", 3},
+    {"null in it",
+     "{\"data\":[{\"index\":0,\"embedding\":[3,null]},{\"index\":1,\"embedding\":"
+     "[3,4]}]}",
+     "no finite number", 0},
+    {"infinite",
+     "{\"data\":[{\"index\":0,\"embedding\":[3,1e999]},{\"index\":1,\"embedding\":"
+     "[3,4]}]}",
+     "no finite number", 0},
+    {"all zero",
+     "{\"data\":[{\"index\":0,\"embedding\":[0,0]},{\"index\":1,\"embedding\":[3,4]}"
+     "]}",
+     "all zero", 0},
+    {"empty", "{\"data\":[{\"index\":0,\"embedding\":[]},{\"index\":1,\"embedding\":[]}]}",
+     "a vector of 0 numbers", 0},
+    {"no list", "{\"data\":7}", "0 vectors came for 2", 0},
+    {"half", "{\"data\":[{\"index\"", "not valid JSON, or was cut short", 0},
+    {"NaN as some servers write it", "{\"data\":[{\"index\":0,\"embedding\":[NaN,1]}]}",
+     "not valid JSON", 0},
+};
+
 static void vectors_are_checked(void **state)
 {
     (void)state;
-    static const struct {
-        const char *name, *body, *says; /* says NULL: good */
-        unsigned dimensions;
-    } rows[] = {
-        {"in any order",
-         "{\"data\":[{\"index\":1,\"embedding\":[0,2]},{\"index\":0,\"embedding\":"
-         "[3,4]}]}",
-         NULL, 0},
-        {"without indices", "{\"data\":[{\"embedding\":[3,4]},{\"embedding\":[0,2]}]}", NULL, 2},
-        {"one too few", "{\"data\":[{\"index\":0,\"embedding\":[3,4]}]}", "1 vectors came for 2",
-         0},
-        {"one twice",
-         "{\"data\":[{\"index\":0,\"embedding\":[3,4]},{\"index\":0,\"embedding\":"
-         "[3,4]}]}",
-         "for texts that were not sent", 0},
-        {"one too many",
-         "{\"data\":[{\"index\":0,\"embedding\":[3,4]},{\"index\":1,\"embedding\":"
-         "[3,4]},{\"index\":2,\"embedding\":[3,4]}]}",
-         "for texts that were not sent", 0},
-        {"another dimension",
-         "{\"data\":[{\"index\":0,\"embedding\":[3,4]},{\"index\":1,"
-         "\"embedding\":[3]}]}",
-         "a vector of 1 numbers came where 2 are needed", 0},
-        {"not the index's dimension",
-         "{\"data\":[{\"index\":0,\"embedding\":[3,4]},{\"index\":1,"
-         "\"embedding\":[3,4]}]}",
-         "a vector of 2 numbers came where 3 are needed", 3},
-        {"null in it",
-         "{\"data\":[{\"index\":0,\"embedding\":[3,null]},{\"index\":1,\"embedding\":"
-         "[3,4]}]}",
-         "no finite number", 0},
-        {"infinite",
-         "{\"data\":[{\"index\":0,\"embedding\":[3,1e999]},{\"index\":1,\"embedding\":"
-         "[3,4]}]}",
-         "no finite number", 0},
-        {"all zero",
-         "{\"data\":[{\"index\":0,\"embedding\":[0,0]},{\"index\":1,\"embedding\":[3,4]}"
-         "]}",
-         "all zero", 0},
-        {"empty", "{\"data\":[{\"index\":0,\"embedding\":[]},{\"index\":1,\"embedding\":[]}]}",
-         "a vector of 0 numbers", 0},
-        {"no list", "{\"data\":7}", "0 vectors came for 2", 0},
-        {"half", "{\"data\":[{\"index\"", "not valid JSON, or was cut short", 0},
-        {"NaN as some servers write it", "{\"data\":[{\"index\":0,\"embedding\":[NaN,1]}]}",
-         "not valid JSON", 0},
-    };
     const fl_str texts[] = {FL_S("a"), FL_S("b")};
 
-    for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
-        const struct fx_step steps[] = {STEP(rows[i].body)};
+    for (size_t i = 0; i < sizeof(vector_rows) / sizeof(*vector_rows); i++) {
+        const struct fx_step steps[] = {STEP(vector_rows[i].body)};
         struct fx_script script;
-        struct fl_llm_embed_opts o = {.endpoint = &two[0], .dimensions = rows[i].dimensions};
+        struct fl_llm_embed_opts o = {.endpoint = &two[0], .dimensions = vector_rows[i].dimensions};
         unsigned dimensions = 0;
         float *v = NULL;
         fl_err err = {0};
         int r;
         o.transport = fx_play(&script, steps, 1);
         r = fl_llm_embed(&o, texts, 2, &v, &dimensions, &err);
-        if (rows[i].says
-                ? !r || v || !strstr(err.msg, rows[i].says)
+        if (vector_rows[i].says
+                ? !r || v || !strstr(err.msg, vector_rows[i].says)
                 : r || dimensions != 2 || fabsf(v[0] - 0.6f) > 1e-6f || fabsf(v[3] - 1.0f) > 1e-6f)
-            fail_msg("%s: code %d, '%s'", rows[i].name, r, err.msg);
+            fail_msg("%s: code %d, '%s'", vector_rows[i].name, r, err.msg);
         fl_free(v);
     }
 }
