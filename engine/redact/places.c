@@ -1,0 +1,212 @@
+/*
+ * Hosts that the shape of a line tells: who printed it, which node a scheduler means.
+ *
+ * Bare names have no shape of their own, so only places are believed where software prints a host
+ * and nothing else: `HOST:pid:tid [0] NCCL`, the fourth word of a syslog line, Open MPI's
+ * `[HOST:pid]`, Slurm's `error: HOST: task` and `ON HOST CANCELLED`, pdsh, and a word that looks
+ * like a machine behind `host` or `node`. Where the name could only be a machine's (fl_hosty) it is
+ * known for the rest of the conversation; `brisk` is hidden in that place alone, because elsewhere
+ * it may be a word. All other bare names come from the caller, who knows the job's places better.
+ */
+#include "redact/scan.h"
+
+static size_t name_end(const struct fl_scan *s, size_t i)
+{
+    while (i < s->n && fl_namec(s->p[i]) && !(s->p[i] == '.' && s->p[i + 1] == '.'))
+        i++;
+    return i;
+}
+
+static size_t name_back(const struct fl_scan *s, size_t i)
+{
+    size_t from = i;
+
+    while (i > 0 && from - i < 256 && fl_namec(s->p[i - 1]))
+        i--;
+    return i;
+}
+
+static size_t digits(const struct fl_scan *s, size_t i)
+{
+    while (fl_digit(s->p[i]))
+        i++;
+    return i;
+}
+
+/* [a, b) stands where a host stands. */
+static void place(struct fl_scan *s, size_t a, size_t b)
+{
+    bool letter = false;
+
+    for (size_t i = a; i < b; i++)
+        letter |= fl_alpha(s->p[i]);
+    if (!letter || b - a < 2 || !fl_alnum(s->p[a]) || !fl_alnum(s->p[b - 1]) ||
+        fl_word_in(s->low + a, b - a, "localhost\0none\0null\0unknown\0"))
+        return;
+    if (memchr(s->p + a, '.', b - a)) {
+        if (fl_host_tld(s, a, b) || fl_hosty(s->low + a, strcspn(s->p + a, ".")))
+            fl_host_fqdn(s, a, b);
+        return;
+    }
+    fl_scan_add(s, a, b, FL_REDACT_HOST);
+    if (fl_hosty(s->low + a, b - a))
+        fl_scan_learn(s, a, b, FL_REDACT_HOST, false);
+}
+
+/* HOST:pid:tid [ at a colon. */
+static void nccl(struct fl_scan *s, size_t colon)
+{
+    size_t e = digits(s, colon + 1), f;
+
+    if (e == colon + 1 || s->p[e] != ':')
+        return;
+    f = digits(s, e + 1);
+    if (f > e + 1 && s->p[f] == ' ' && (s->p[f + 1] == '[' || s->p[f + 1] == 'N')) {
+        size_t a = name_back(s, colon);
+        if (!fl_word(s->p[a - 1]) && s->p[a - 1] != ':')
+            place(s, a, colon);
+    }
+}
+
+/* [HOST:123] of Open MPI, at the colon: a file's name is no host. */
+static void ompi(struct fl_scan *s, size_t colon)
+{
+    size_t e = digits(s, colon + 1), a = name_back(s, colon);
+
+    if (s->p[a - 1] == '[' && s->p[e] == ']' && e > colon + 1 && fl_hosty(s->low + a, colon - a))
+        place(s, a, colon);
+}
+
+/* pdsh@HOST: HOST: */
+static void pdsh(struct fl_scan *s, size_t at)
+{
+    size_t b = name_end(s, at + 1), a;
+
+    if (at < 4 || memcmp(s->low + at - 4, "pdsh", 4) != 0 || s->p[b] != ':')
+        return;
+    place(s, at + 1, b);
+    a = b + 1;
+    while (fl_blank(s->p[a]))
+        a++;
+    b = name_end(s, a);
+    if (s->p[b] == ':' && b > a)
+        place(s, a, b);
+}
+
+/* A clock time such as 12:03:04.123+02:00 that ends at `i`. */
+static bool clock_before(const struct fl_scan *s, size_t i)
+{
+    size_t a = i;
+
+    while (a > 0 && i - a < 32 && !fl_space(s->p[a - 1]))
+        a--;
+    for (size_t k = a; k + 8 <= i; k++)
+        if (fl_digit(s->p[k]) && fl_digit(s->p[k + 1]) && s->p[k + 2] == ':' &&
+            fl_digit(s->p[k + 3]) && fl_digit(s->p[k + 4]) && s->p[k + 5] == ':' &&
+            fl_digit(s->p[k + 6]) && fl_digit(s->p[k + 7]))
+            return true;
+    return false;
+}
+
+static size_t word_at(const struct fl_scan *s, size_t i, const char *z)
+{
+    size_t n = strlen(z);
+
+    return i + n <= s->n && memcmp(s->p + i, z, n) == 0 ? i + n : 0;
+}
+
+/* TIME HOST kernel: or TIME HOST daemon[12]: */
+static void syslog_line(struct fl_scan *s, size_t a, size_t end)
+{
+    size_t i = a, b, t, limit = a + 100 < end ? a + 100 : end;
+
+    for (; i < limit && s->p[i] != ' '; i++)
+        ;
+    for (; i < limit; i = b) {
+        while (i < limit && fl_blank(s->p[i]))
+            i++;
+        b = name_end(s, i);
+        if (b > i && s->p[b] == ' ' && fl_blank(s->p[i - 1]) && clock_before(s, i - 1)) {
+            for (t = b + 1; fl_word(s->p[t]) || s->p[t] == '-' || s->p[t] == '.';)
+                t++;
+            if (t > b + 1 && (s->p[t] == '[' || s->p[t] == ':') &&
+                (s->p[t] == ':' ? fl_space(s->p[t + 1]) : fl_digit(s->p[t + 1])) &&
+                (fl_hosty(s->low + i, strcspn(s->p + i, ". ")) || s->p[t] == '[' ||
+                 word_at(s, b + 1, "kernel:")))
+                place(s, i, b);
+            return;
+        }
+        while (b < limit && !fl_blank(s->p[b]))
+            b++;
+    }
+}
+
+/* srun: error: HOST: task, and what other Slurm programs say in that shape. */
+static void slurm_line(struct fl_scan *s, size_t a, size_t end)
+{
+    static const char *const heads[] = {
+        "srun: error: ", "srun: ", "mpirun: error: ", "slurmstepd: error: ", "scontrol: error: "};
+
+    for (size_t i = a; i < end && i < a + 64; i++) {
+        for (size_t k = 0; k < sizeof(heads) / sizeof(*heads); k++) {
+            size_t b = word_at(s, i, heads[k]), e;
+            if (!b)
+                continue;
+            e = name_end(s, b);
+            if (s->p[e] == ':' &&
+                (fl_hosty(s->low + b, strcspn(s->p + b, ".:")) || word_at(s, e, ": task")))
+                place(s, b, e);
+            else if (s->p[e] == '[' && s->p[e + 1] != ' ')
+                fl_host_value(s, b, e, false);
+            return;
+        }
+    }
+}
+
+/* What follows a word that hosts follow. */
+static void behind_word(struct fl_scan *s, size_t a, size_t b)
+{
+    static const char words[] = "host\0node\0nodes\0hostname\0machine\0server\0peer\0nodelist\0";
+    size_t n = b - a, i = b, e;
+    bool on = n == 2 && s->p[a] == 'O' && s->p[a + 1] == 'N';
+
+    if (s->p[b] != ' ' || !(on || fl_word_in(s->low + a, n, words)))
+        return;
+    while (s->p[i] == ' ' && i - b < 3)
+        i++;
+    if (fl_quote(s->p[i]))
+        i++;
+    e = name_end(s, i);
+    while (e > i && !fl_alnum(s->p[e - 1]))
+        e--;
+    if (e == i || fl_word(s->p[e]) || s->p[e] == '(' || s->p[e] == '=')
+        return;
+    if (on && (word_at(s, e, " CANCELLED") || word_at(s, e, " FAILED")))
+        place(s, i, e);
+    else
+        fl_host_value(s, i, e, false);
+}
+
+void fl_scan_places(struct fl_scan *s)
+{
+    for (size_t a = 0, end; a < s->n; a = end + 1) {
+        const char *lf = memchr(s->p + a, '\n', s->n - a);
+        end = lf ? (size_t)(lf - s->p) : s->n;
+        syslog_line(s, a, end);
+        slurm_line(s, a, end);
+        for (size_t i = a; i < end; i++) {
+            if (s->p[i] == ':' && fl_digit(s->p[i + 1])) {
+                nccl(s, i);
+                ompi(s, i);
+            } else if (s->p[i] == '@') {
+                pdsh(s, i);
+            } else if (fl_alpha(s->p[i]) && !fl_word(s->p[i - 1])) {
+                size_t b = i;
+                while (fl_alpha(s->p[b]))
+                    b++;
+                behind_word(s, i, b);
+                i = b - 1;
+            }
+        }
+    }
+}

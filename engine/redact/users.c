@@ -1,0 +1,260 @@
+/*
+ * People: home folders, accounts, e-mail addresses.
+ *
+ * A path keeps everything but the user in it: where a file lies below a home folder is evidence,
+ * whose home it is is not. Accounts that images and clouds give everybody (root, ubuntu, ray) stay.
+ * A user seen in a home folder is known from then on in other paths (/scratch/bob/run); as a bare
+ * word only when the name has a digit or a hyphen, because `trainer` and `ma` are people too.
+ */
+#include "redact/scan.h"
+
+static const char nobody[] =
+    "root\0ubuntu\0ray\0nobody\0daemon\0ec2-user\0jovyan\0slurm\0munge\0www-data\0centos\0rocky\0"
+    "vscode\0runner\0user\0users\0me\0someone\0you\0username\0shared\0public\0all\0none\0null\0"
+    "true\0false\0linuxbrew\0node\0nonroot\0appuser\0docker\0default\0system\0sshd\0dbus\0syslog\0"
+    "postgres\0mysql\0redis\0nginx\0admin\0administrator\0anonymous\0guest\0unknown\0self\0str\0"
+    "defaults\0ma-user\0opc\0azureuser\0sagemaker-user\0mambauser\0";
+
+/* What may stand behind `user` in prose. */
+static const char prose[] =
+    "code\0space\0namespace\0process\0processes\0request\0requests\0confirmation\0interrupt\0exit\0"
+    "signal\0data\0id\0input\0error\0errors\0defined\0provided\0mode\0level\0script\0program\0limit"
+    "\0"
+    "limits\0credentials\0can\0facing\0time\0memory\0function\0functions\0agent\0warning\0action\0"
+    "and\0or\0is\0was\0has\0may\0should\0must\0will\0not\0with\0in\0on\0at\0to\0of\0for\0by\0from\0"
+    "the\0"
+    "a\0an\0this\0that\0if\0authentication\0command\0config\0configuration\0directory\0slice\0manag"
+    "er\0"
+    "sys\0nice\0usage\0kernel\0idle\0packages\0site\0install\0root\0";
+
+static bool user_shape(const struct fl_scan *s, size_t a, size_t b)
+{
+    size_t letters = 0;
+
+    for (size_t i = a; i < b; i++)
+        letters += fl_alpha(s->p[i]) || (unsigned char)s->p[i] >= 0x80;
+    return b > a && b - a <= 64 && letters > 0 && !fl_word_in(s->low + a, b - a, nobody);
+}
+
+static size_t user_end(const struct fl_scan *s, size_t i)
+{
+    size_t a = i;
+
+    while (i < s->n && (fl_word(s->p[i]) || s->p[i] == '-' || s->p[i] == '.' || s->p[i] == '+' ||
+                        (unsigned char)s->p[i] >= 0x80))
+        i++;
+    while (i > a && (s->p[i - 1] == '.' || s->p[i - 1] == '-'))
+        i--;
+    return i;
+}
+
+static void found(struct fl_scan *s, size_t a, size_t b)
+{
+    bool odd = false;
+
+    fl_scan_add(s, a, b, FL_REDACT_USER);
+    for (size_t i = a; i < b; i++)
+        odd |= fl_digit(s->p[i]) || s->p[i] == '-';
+    if (b - a >= 3)
+        fl_scan_learn(s, a, b, FL_REDACT_USER, !odd || b - a < 4);
+}
+
+void fl_user_value(struct fl_scan *s, size_t a, size_t b)
+{
+    size_t e = user_end(s, a);
+
+    b = e < b ? e : b;
+    if (b - a >= 2 && s->p[b] != '(' && user_shape(s, a, b) &&
+        !fl_word_in(s->low + a, b - a, prose))
+        found(s, a, b);
+}
+
+/* How many components stand before the one whose '/' is at `i`. */
+static size_t depth(const struct fl_scan *s, size_t i)
+{
+    size_t n = 0, from = i;
+
+    while (i > 0 && from - i < 256 && (fl_word(s->p[i - 1]) || memchr("/.-+@:", s->p[i - 1], 6))) {
+        i--;
+        n += s->p[i] == '/';
+    }
+    return n + (i < from && s->p[i] != '/');
+}
+
+/* A user behind the component [a, b) that ends before a '/' or '\'. */
+static void behind_home(struct fl_scan *s, size_t slash, size_t b)
+{
+    size_t a = slash + 1, n = b - a, u = b + 1, e;
+    const char *low = s->low + a;
+    bool home = fl_word_in(low, n, "home\0homes\0nfshome\0lhome\0userhome\0") ||
+                (n == 5 && memcmp(low, "home", 4) == 0 && fl_digit(low[4]));
+    bool users = fl_word_in(low, n, "users\0user\0");
+
+    while (s->p[b] == '\\' && s->p[u] == '\\') /* C:\\Users\\x in a repr */
+        u++;
+    if (!home && !users)
+        return;
+    if (s->p[b] == '/' && depth(s, slash) > (home ? 3 : 2))
+        return;
+    e = user_end(s, u);
+    /* a file right below is no user */
+    if (memchr(s->p + u, '.', e - u) && !fl_digit(s->p[u]) &&
+        fl_word_in(s->low + e - (e - u > 3 ? 3 : e - u), e - u > 3 ? 3 : e - u,
+                   ".py\0yml\0txt\0log\0"))
+        return;
+    if (users && (s->p[e] == '.' || s->p[e] == '(' || s->p[e] == '?' || s->p[e] == '='))
+        return;
+    if (user_shape(s, u, e))
+        found(s, u, e);
+}
+
+static void slashes(struct fl_scan *s, size_t i)
+{
+    size_t b = i + 1;
+
+    while (b < s->n && b - i < 12 && fl_alnum(s->p[b]))
+        b++;
+    if (b > i + 4 && s->p[b] == s->p[i])
+        behind_home(s, i, b);
+}
+
+static void tilde(struct fl_scan *s, size_t i)
+{
+    size_t e = user_end(s, i + 1);
+    char before = s->p[i - 1];
+
+    if (e > i + 2 && fl_alpha(s->p[i + 1]) && s->p[e] == '/' &&
+        (fl_space(before) || fl_quote(before) || before == '=' || before == ':') &&
+        user_shape(s, i + 1, e))
+        found(s, i + 1, e);
+}
+
+/* 1207(bob) behind uid, euid, ruid, gid. */
+static void numbered(struct fl_scan *s, size_t paren)
+{
+    size_t i = paren, e = user_end(s, paren + 1);
+
+    if (s->p[e] != ')')
+        return;
+    while (i > 0 && fl_digit(s->p[i - 1]))
+        i--;
+    if (i == paren || i < 4 || (s->p[i - 1] != '=' && s->p[i - 1] != ' ' && s->p[i - 1] != ':'))
+        return;
+    if (memcmp(s->low + i - 4, "uid", 3) == 0 && s->low[i - 5] != 'g' &&
+        user_shape(s, paren + 1, e))
+        found(s, paren + 1, e);
+}
+
+/* ssh bob@n12: the host follows, too. */
+static bool behind_ssh(const struct fl_scan *s, size_t a)
+{
+    size_t line = a;
+
+    while (line > 0 && a - line < 200 && s->p[line - 1] != '\n')
+        line--;
+    for (size_t i = line; i + 4 < a; i++)
+        if (!fl_word(s->p[i - 1]) &&
+            (memcmp(s->low + i, "ssh ", 4) == 0 || memcmp(s->low + i, "scp ", 4) == 0 ||
+             memcmp(s->low + i, "sftp ", 5) == 0 || memcmp(s->low + i, "rsync ", 6) == 0))
+            return true;
+    return false;
+}
+
+static bool mail_char(char c)
+{
+    return fl_word(c) || c == '.' || c == '-' || c == '+' || c == '%';
+}
+
+/* Does [a, at) belong to a URL's login? urls.c has it then. */
+static bool in_url(const struct fl_scan *s, size_t a)
+{
+    size_t from = a;
+
+    while (a > 0 && from - a < 128 && !fl_space(s->p[a - 1]) && s->p[a - 1] != '/')
+        a--;
+    return a > 1 && s->p[a - 1] == '/' && s->p[a - 2] == '/';
+}
+
+static void at_sign(struct fl_scan *s, size_t at)
+{
+    size_t a = at, b = at + 1, dot = 0;
+
+    while (a > 0 && at - a < 128 && mail_char(s->p[a - 1]))
+        a--;
+    while (a < at && !fl_alnum(s->p[a]))
+        a++;
+    while (b < s->n && b - at < 256 && fl_namec(s->p[b])) {
+        dot = s->p[b] == '.' && fl_alpha(s->p[b + 1]) ? b : dot;
+        b++;
+    }
+    while (b > at + 1 && !fl_alnum(s->p[b - 1]))
+        b--;
+    if (a == at || b == at + 1 || in_url(s, a))
+        return;
+    if (dot > at + 1 && dot + 2 < b && !fl_word(s->p[b]) && s->p[at + 1] != '.' &&
+        !fl_word_in(s->low + a, at - a, "git\0") &&
+        !fl_word_in(s->low + dot + 1, b - dot - 1,
+                    "py\0so\0cc\0cpp\0json\0yaml\0yml\0txt\0log\0sock\0git\0service\0")) {
+        bool alpha = true;
+        for (size_t i = dot + 1; i < b; i++)
+            alpha &= fl_alpha(s->p[i]) || s->p[i] == '-';
+        if (alpha) {
+            fl_scan_add(s, a, b, FL_REDACT_EMAIL);
+            return;
+        }
+    }
+    if (behind_ssh(s, a)) {
+        if (user_shape(s, a, at))
+            found(s, a, at);
+        fl_host_value(s, at + 1, b, true);
+    }
+}
+
+/* `user bob` in prose: quoted, or behind "for", "by", "as". */
+static void prose_user(struct fl_scan *s, size_t a)
+{
+    size_t b = a + 4, i = b, e;
+    bool quoted;
+
+    if (fl_word(s->p[b]) || s->p[b] != ' ')
+        return;
+    i++;
+    quoted = fl_quote(s->p[i]);
+    i += quoted;
+    e = user_end(s, i);
+    if (quoted ? s->p[e] != s->p[i - 1]
+               : !(a > 4 && (memcmp(s->low + a - 4, "for ", 4) == 0 ||
+                             memcmp(s->low + a - 3, "by ", 3) == 0 ||
+                             memcmp(s->low + a - 3, "as ", 3) == 0)))
+        return;
+    fl_user_value(s, i, e);
+}
+
+void fl_scan_users(struct fl_scan *s)
+{
+    for (size_t i = 0; i < s->n; i++) {
+        switch (s->p[i]) {
+        case '/':
+        case '\\':
+            slashes(s, i);
+            break;
+        case '~':
+            tilde(s, i);
+            break;
+        case '(':
+            if (fl_digit(s->p[i - 1]))
+                numbered(s, i);
+            break;
+        case '@':
+            at_sign(s, i);
+            break;
+        case 'u':
+        case 'U':
+            if (!fl_word(s->p[i - 1]) && i + 5 < s->n && memcmp(s->low + i, "user", 4) == 0)
+                prose_user(s, i);
+            break;
+        default:
+            break;
+        }
+    }
+}
