@@ -17,11 +17,11 @@
  */
 #include "redact/scan.h"
 
-enum class { NONE, PASSWORD, TOKEN, KEY, HEADER, COOKIE, USER, HOST, MAYBE_HOST, BUCKET };
+enum meaning { NONE, PASSWORD, TOKEN, KEY, HEADER, COOKIE, USER, HOST, MAYBE_HOST, BUCKET };
 
 struct name {
     size_t a, b;
-    enum class class;
+    enum meaning means;
     bool flag;  /* --name */
     bool upper; /* an environment variable */
     bool query; /* ?name= or &name= */
@@ -30,29 +30,35 @@ struct name {
 struct value {
     size_t a, b;
     bool quoted, spaced; /* spaced: ':' and a blank stood before it */
+    bool cut;            /* it is longer */
 };
 
 struct tail {
-    const char *word;
-    enum class class;
+    fl_str word;
+    enum meaning means;
 };
+#define T(word, means)                                                                             \
+    {                                                                                              \
+        {"" word "", sizeof(word) - 1}, means                                                      \
+    }
 
 static const struct tail tails[] = {
-    {"password", PASSWORD},  {"passwd", PASSWORD},   {"passphrase", PASSWORD},
-    {"pwd", PASSWORD},       {"passcode", PASSWORD}, {"secret", PASSWORD},
-    {"apikey", PASSWORD},    {"pass", TOKEN},        {"token", TOKEN},
-    {"jwt", TOKEN},          {"pat", TOKEN},         {"auth", TOKEN},
-    {"credential", TOKEN},   {"credentials", TOKEN}, {"sig", TOKEN},
-    {"signature", TOKEN},    {"webhook", TOKEN},     {"keyid", TOKEN},
-    {"ak", TOKEN},           {"sk", TOKEN},          {"bearer", TOKEN},
-    {"sessionid", TOKEN},    {"key", KEY},           {"authorization", HEADER},
-    {"cookie", COOKIE},      {"user", USER},         {"logname", USER},
-    {"login", USER},         {"hostname", HOST},     {"nodename", HOST},
-    {"nodelist", HOST},      {"addr", HOST},         {"endpoint", HOST},
-    {"host", MAYBE_HOST},    {"node", MAYBE_HOST},   {"nodes", MAYBE_HOST},
-    {"server", MAYBE_HOST},  {"hosts", MAYBE_HOST},  {"address", MAYBE_HOST},
-    {"machine", MAYBE_HOST}, {"bucket", BUCKET},
+    T("password", PASSWORD),  T("passwd", PASSWORD),   T("passphrase", PASSWORD),
+    T("pwd", PASSWORD),       T("passcode", PASSWORD), T("secret", PASSWORD),
+    T("apikey", PASSWORD),    T("pass", TOKEN),        T("token", TOKEN),
+    T("jwt", TOKEN),          T("pat", TOKEN),         T("auth", TOKEN),
+    T("credential", TOKEN),   T("credentials", TOKEN), T("sig", TOKEN),
+    T("signature", TOKEN),    T("webhook", TOKEN),     T("keyid", TOKEN),
+    T("ak", TOKEN),           T("sk", TOKEN),          T("bearer", TOKEN),
+    T("sessionid", TOKEN),    T("key", KEY),           T("authorization", HEADER),
+    T("cookie", COOKIE),      T("user", USER),         T("logname", USER),
+    T("login", USER),         T("hostname", HOST),     T("nodename", HOST),
+    T("nodelist", HOST),      T("addr", HOST),         T("endpoint", HOST),
+    T("host", MAYBE_HOST),    T("node", MAYBE_HOST),   T("nodes", MAYBE_HOST),
+    T("server", MAYBE_HOST),  T("hosts", MAYBE_HOST),  T("address", MAYBE_HOST),
+    T("machine", MAYBE_HOST), T("bucket", BUCKET),
 };
+#undef T
 
 /* Words in front of `key` that make it one to a lock. */
 static const char locks[] =
@@ -76,7 +82,7 @@ static const char blank_values[] =
 
 static bool hump(const struct fl_scan *s, size_t a, size_t at)
 {
-    char before = s->p[at - 1], c = s->p[at];
+    char before = fl_back(s->p, at, 1), c = s->p[at];
 
     return at == a || !fl_alpha(before) || (c != s->low[at] && before >= 'a' && before <= 'z');
 }
@@ -86,11 +92,11 @@ static fl_str word_before(const struct fl_scan *s, size_t a, size_t at)
 {
     size_t i;
 
-    while (at > a && !fl_alpha(s->p[at - 1]))
+    while (at > a && !fl_alpha(fl_back(s->p, at, 1)))
         at--;
-    for (i = at; i > a && fl_alpha(s->p[i - 1]);) {
+    for (i = at; i > a && fl_alpha(fl_back(s->p, i, 1));) {
         i--;
-        if (s->p[i] != s->low[i] && i > a && s->p[i - 1] == s->low[i - 1])
+        if (s->p[i] != s->low[i] && i > a && fl_back(s->p, i, 1) == fl_back(s->low, i, 1))
             break; /* accessKey: from the capital */
     }
     return fl_str_n(s->low + i, at - i);
@@ -99,14 +105,15 @@ static fl_str word_before(const struct fl_scan *s, size_t a, size_t at)
 /* access_key_id is the key's, bucket_name the bucket's. */
 static size_t without_suffix(const struct fl_scan *s, size_t a, size_t b)
 {
-    static const char *const ends[] = {"name", "id", "value", "base64", "b64"};
+    static const fl_str ends[] = {{"name", 4}, {"id", 2}, {"value", 5}, {"base64", 6}, {"b64", 3}};
 
     for (size_t k = 0; k < sizeof(ends) / sizeof(*ends); k++) {
-        size_t n = strlen(ends[k]), at;
-        if (b - a <= n || memcmp(s->low + b - n, ends[k], n) != 0 || !hump(s, a, b - n))
+        size_t n = ends[k].n, at;
+        if (fl_back(s->low, b, 1) != ends[k].p[n - 1] || b - a <= n ||
+            memcmp(s->low + b - n, ends[k].p, n) != 0 || !hump(s, a, b - n))
             continue;
         at = b - n;
-        while (at > a && !fl_alnum(s->p[at - 1]))
+        while (at > a && !fl_alnum(fl_back(s->p, at, 1)))
             at--;
         if (k == 1 && !(at - a >= 3 && memcmp(s->low + at - 3, "key", 3) == 0))
             return b; /* token_id, user_id, node_id are numbers */
@@ -115,30 +122,51 @@ static size_t without_suffix(const struct fl_scan *s, size_t a, size_t b)
     return b;
 }
 
-static enum class classify(const struct fl_scan *s, struct name *n) {
-    size_t a = n->a, b = without_suffix(s, n->a, n->b), at; bool id = b != n->b; fl_str before;
+/* accesskey in one word, at the end of the name. */
+static bool joined(const struct fl_scan *s, size_t a, size_t b)
+{
+    static const char *const words[] = {"accesskey",  "secretkey", "accountkey",
+                                        "privatekey", "authkey",   "sharedkey"};
 
-    for (size_t k = 0; k < sizeof(tails) / sizeof(*tails);
-         k++){size_t len = strlen(tails[k].word);
-              if (b - a < len || s->low[b - 1] != tails[k].word[len - 1] ||
-                  memcmp(s->low + b - len, tails[k].word, len) != 0) continue;
-              at = b - len; before = word_before(s, a, at); if (tails[k].class == KEY){
-                  if (!hump(s, a, at) &&
-                      !fl_word_in(s->low + a, b - a,
-                                  "accesskey\0secretkey\0"
-                                  "accountkey\0privatekey\0authkey\0sharedaccesskey\0")) continue;
-                  if (id) return TOKEN;
-                  return !hump(s, a, at) || fl_word_in(before.p, before.n, locks) ? PASSWORD : KEY;}
-if (!hump(s, a, at) && !(len > 5 && tails[k].class == PASSWORD)) continue;
-if (len == 3 && tails[k].class == PASSWORD && (a == at || fl_str_eqz(before, "old")))
-    return NONE; /* PWD, OLDPWD */
-if (tails[k].class == TOKEN && fl_word_in(before.p, before.n, texts))
-    return NONE;
-if (tails[k].class == MAYBE_HOST && id)
-    return HOST;
-return tails[k].class;
+    for (size_t k = 0; k < sizeof(words) / sizeof(*words); k++) {
+        size_t n = strlen(words[k]);
+        if (b - a >= n && memcmp(s->low + b - n, words[k], n) == 0 && hump(s, a, b - n))
+            return true;
+    }
+    return false;
 }
-return NONE;
+
+static enum meaning classify(const struct fl_scan *s, struct name *n)
+{
+    size_t a = n->a, b = without_suffix(s, n->a, n->b), at;
+    bool id = b != n->b;
+    fl_str before;
+
+    for (size_t k = 0; k < sizeof(tails) / sizeof(*tails); k++) {
+        size_t len = tails[k].word.n;
+        if (fl_back(s->low, b, 1) != tails[k].word.p[len - 1] || b - a < len ||
+            memcmp(s->low + b - len, tails[k].word.p, len) != 0)
+            continue;
+        at = b - len;
+        before = word_before(s, a, at);
+        if (tails[k].means == KEY) {
+            if (!hump(s, a, at) && !joined(s, a, b))
+                continue;
+            if (id)
+                return TOKEN;
+            return !hump(s, a, at) || fl_word_in(before.p, before.n, locks) ? PASSWORD : KEY;
+        }
+        if (!hump(s, a, at) && !(len > 5 && tails[k].means == PASSWORD))
+            continue;
+        if (len == 3 && tails[k].means == PASSWORD && (a == at || fl_str_eqz(before, "old")))
+            return NONE; /* PWD, OLDPWD */
+        if (tails[k].means == TOKEN && fl_word_in(before.p, before.n, texts))
+            return NONE;
+        if (tails[k].means == MAYBE_HOST && id)
+            return HOST;
+        return tails[k].means;
+    }
+    return NONE;
 }
 
 static size_t blanks(const struct fl_scan *s, size_t i)
@@ -160,10 +188,14 @@ static size_t quote(const struct fl_scan *s, size_t i, char *q, size_t *slashes)
     return *q ? k + 1 : i;
 }
 
+/* Bytes of a value that are judged; one that is a secret goes on to its end. Without a bound a line
+ * of a million assignments without blanks would be read once for each of them. */
+#define LOOK 1024
+
 /* Behind the quote that closes at or after `i`: what matches in kind and escaping, in this line. */
 static size_t closing(const struct fl_scan *s, size_t i, char q, size_t slashes)
 {
-    for (size_t run = 0, from = i; i < s->n && s->p[i] != '\n' && i - from < 8192; i++) {
+    for (size_t run = 0, from = i; i < s->n && s->p[i] != '\n' && i - from < 2 * LOOK; i++) {
         if (s->p[i] == q && run <= slashes)
             return i - run;
         run = s->p[i] == '\\' ? run + 1 : 0;
@@ -184,11 +216,12 @@ static bool separates(const struct fl_scan *s, size_t i)
     return k > i + 1 && (s->p[k] == '=' || s->p[k] == ':');
 }
 
-static size_t bare_end(const struct fl_scan *s, size_t i, bool query)
+static size_t bare_end(const struct fl_scan *s, size_t i, bool query, size_t most)
 {
     size_t a = i;
 
-    for (; i < s->n && !fl_space(s->p[i]) && s->p[i] != '"' && s->p[i] != '\'' && s->p[i] != '`';
+    for (; i < s->n && i - a < most && !fl_space(s->p[i]) && s->p[i] != '"' && s->p[i] != '\'' &&
+           s->p[i] != '`';
          i++) {
         if ((s->p[i] == ',' || s->p[i] == ';') && separates(s, i))
             break;
@@ -199,7 +232,7 @@ static size_t bare_end(const struct fl_scan *s, size_t i, bool query)
         if (query && (s->p[i] == '#' || s->p[i] == '>' || s->p[i] == ')'))
             break;
     }
-    while (i > a && strchr(")]},;", s->p[i - 1]))
+    while (i > a && strchr(")]},;", fl_back(s->p, i, 1)))
         i--;
     return i;
 }
@@ -249,6 +282,8 @@ static size_t value_start(const struct fl_scan *s, const struct name *n, struct 
         /* JSON laid out over lines keeps key and value together; so does YAML but for blocks */
         return blanks(s, at);
     }
+    if ((n->upper || n->means == PASSWORD) && (len = value_word(s, k)) != 0)
+        return len;
     if (q && s->p[blanks(s, k)] == ',') { /* ['--token', 'x'], ('TOKEN', 'x') */
         size_t at = blanks(s, blanks(s, k) + 1), behind = quote(s, at, &q, &slashes);
         if (behind != at && (n->flag || n->upper))
@@ -256,7 +291,7 @@ static size_t value_start(const struct fl_scan *s, const struct name *n, struct 
     }
     if (n->flag && fl_blank(s->p[n->b]))
         return blanks(s, n->b);
-    return n->upper || n->class == PASSWORD ? value_word(s, k) : 0;
+    return 0;
 }
 
 static bool read_value(const struct fl_scan *s, const struct name *n, struct value *v)
@@ -274,7 +309,8 @@ static bool read_value(const struct fl_scan *s, const struct name *n, struct val
     v->quoted = q != 0;
     v->a = k;
     end = q ? closing(s, k, q, slashes) : 0;
-    v->b = end ? end : bare_end(s, k, n->query);
+    v->b = end ? end : bare_end(s, k, n->query, LOOK);
+    v->cut = !end && v->b - v->a >= LOOK - 1;
     return v->b > v->a;
 }
 
@@ -355,9 +391,10 @@ static bool strong(const char *p, size_t n)
 /* Is the name the first thing of its line but for blanks and a list's dash? */
 static bool first_of_line(const struct fl_scan *s, size_t a)
 {
-    while (a > 0 && (fl_blank(s->p[a - 1]) || s->p[a - 1] == '-' || fl_quote(s->p[a - 1])))
+    while (a > 0 && (fl_blank(fl_back(s->p, a, 1)) || fl_back(s->p, a, 1) == '-' ||
+                     fl_quote(fl_back(s->p, a, 1))))
         a--;
-    return a == 0 || s->p[a - 1] == '\n';
+    return a == 0 || fl_back(s->p, a, 1) == '\n';
 }
 
 /* Decides whether the value goes; may make it longer. */
@@ -368,7 +405,7 @@ static bool is_secret(const struct fl_scan *s, const struct name *n, struct valu
 
     if (fl_word_in(s->low + v->a, len, blank_values) || one_letter(p, len) || stands_for(s, v))
         return false;
-    if (n->class == PASSWORD) {
+    if (n->means == PASSWORD) {
         bool prose = v->spaced && !v->quoted && letters_only(p, len) && fl_blank(s->p[v->b]) &&
                      fl_alpha(s->p[v->b + 1]);
         bool line = v->spaced && !v->quoted && first_of_line(s, n->a);
@@ -383,10 +420,10 @@ static bool is_secret(const struct fl_scan *s, const struct name *n, struct valu
         return true;
     if (!(n->upper || n->flag) || number_like(p, len) || p[0] == '/' || p[0] == '.')
         return false;
-    if (n->class == KEY)
+    if (n->means == KEY)
         return n->upper && len >= 12 && !memchr(p, '/', len) && !memchr(p, '.', len) &&
                !letters_only(p, len);
-    return len >= 6 && !memchr(p, '|', len) && !(n->flag && n->class == TOKEN && p[0] == '<');
+    return len >= 6 && !memchr(p, '|', len) && !(n->flag && n->means == TOKEN && p[0] == '<');
 }
 
 /* Authorization: [scheme] credentials; Cookie: pairs up to the line's or the quote's end. */
@@ -394,18 +431,18 @@ static void header(struct fl_scan *s, const struct name *n, struct value *v)
 {
     static const char schemes[] = "bearer\0basic\0token\0apikey\0key\0digest\0negotiate\0bot\0"
                                   "aws4-hmac-sha256\0tc3-hmac-sha256\0glpat\0";
-    char outer = fl_quote(s->p[n->a - 1]) ? s->p[n->a - 1] : 0;
+    char outer = fl_quote(fl_back(s->p, n->a, 1)) ? fl_back(s->p, n->a, 1) : 0;
     size_t a = v->a, e, end = v->b;
     bool scheme;
 
     if (!v->quoted)
-        for (end = a; end < s->n && !fl_eol(s->p[end]) && s->p[end] != outer &&
-                      !(outer == 0 && fl_quote(s->p[end]));)
+        for (end = a; end < s->n && end - a < 4 * LOOK && !fl_eol(s->p[end]) &&
+                      s->p[end] != outer && !(outer == 0 && fl_quote(s->p[end]));)
             end++;
     for (e = a; e < end && (fl_alnum(s->p[e]) || s->p[e] == '-'); e++)
         ;
     scheme = e > a && fl_word_in(s->low + a, e - a, schemes) && s->p[e] == ' ';
-    if (n->class == COOKIE) {
+    if (n->means == COOKIE) {
         if (memchr(s->p + a, '=', end - a))
             fl_scan_add(s, a, end, FL_REDACT_SECRET);
         return;
@@ -418,7 +455,7 @@ static void header(struct fl_scan *s, const struct name *n, struct value *v)
             e++;
         end = e;
     }
-    while (end > a && strchr(",;})]\\", s->p[end - 1]))
+    while (end > a && strchr(",;})]\\", fl_back(s->p, end, 1)))
         end--;
     if (end - a >= 6 && (scheme || strong(s->p + a, end - a)) &&
         !fl_word_in(s->low + a, end - a, blank_values))
@@ -442,8 +479,8 @@ static void in_prose(struct fl_scan *s, const struct name *n)
         while (fl_blank(s->p[i]) || fl_quote(s->p[i]) || s->p[i] == ':' || s->p[i] == '=' ||
                s->p[i] == ',' || s->p[i] == '(' || s->p[i] == '>' || s->p[i] == '\\')
             i++;
-        for (e = i; e < s->n && !fl_space(s->p[e]) && !fl_quote(s->p[e]) && s->p[e] != ')' &&
-                    s->p[e] != ',' && s->p[e] != '\\';)
+        for (e = i; e < s->n && e - i < LOOK && !fl_space(s->p[e]) && !fl_quote(s->p[e]) &&
+                    s->p[e] != ')' && s->p[e] != ',' && s->p[e] != '\\';)
             e++;
         if (e == i)
             return;
@@ -466,12 +503,12 @@ static void short_forms(struct fl_scan *s, const struct name *n)
 
     if (s->p[i] != ' ' || !(len == 8 || len == 1))
         return;
-    while (line > 0 && n->a - line < 200 && s->p[line - 1] != '\n')
+    while (line > 0 && n->a - line < 200 && fl_back(s->p, line, 1) != '\n')
         line--;
     head = fl_str_n(s->low + line, n->a - line);
     i = blanks(s, i);
     i += fl_quote(s->p[i]) != 0;
-    e = bare_end(s, i, false);
+    e = bare_end(s, i, false, LOOK);
     if (memcmp(low, "password", len) == 0 && len == 8) {
         if (fl_str_has(head, FL_S("login ")))
             fl_scan_add(s, i, e, FL_REDACT_SECRET);
@@ -504,11 +541,11 @@ static size_t act(struct fl_scan *s, const struct name *n)
     struct value v = {0};
 
     if (!read_value(s, n, &v)) {
-        if (n->class == TOKEN || n->class == PASSWORD || n->class == KEY)
+        if (n->means == TOKEN || n->means == PASSWORD || n->means == KEY)
             in_prose(s, n);
         return n->b;
     }
-    switch (n->class) {
+    switch (n->means) {
     case HEADER:
     case COOKIE:
         header(s, n, &v);
@@ -528,6 +565,8 @@ static size_t act(struct fl_scan *s, const struct name *n)
         break;
     default:
         if (is_secret(s, n, &v)) {
+            if (v.cut)
+                v.b = bare_end(s, v.a, n->query, s->n);
             fl_scan_add(s, v.a, v.b, FL_REDACT_SECRET);
             return v.b;
         }
@@ -540,7 +579,7 @@ void fl_scan_assign(struct fl_scan *s)
 {
     for (size_t i = 0; i < s->n;) {
         struct name n = {.a = i, .b = i, .upper = true};
-        if (!fl_word(s->p[i]) || fl_word(s->p[i - 1])) {
+        if (!fl_word(s->p[i]) || fl_word(fl_back(s->p, i, 1))) {
             i++;
             continue;
         }
@@ -550,14 +589,14 @@ void fl_scan_assign(struct fl_scan *s)
             n.b++;
         }
         i = n.b;
-        while (n.b > n.a + 1 && !fl_alnum(s->p[n.b - 1]))
+        while (n.b > n.a + 1 && !fl_alnum(fl_back(s->p, n.b, 1)))
             n.b--;
-        n.flag = s->p[n.a - 1] == '-' && (n.a < 2 || !fl_word(s->p[n.a - 2]));
-        n.query = s->p[n.a - 1] == '?' || s->p[n.a - 1] == '&';
-        n.class = classify(s, &n);
+        n.flag = fl_back(s->p, n.a, 1) == '-' && (n.a < 2 || !fl_word(fl_back(s->p, n.a, 2)));
+        n.query = fl_back(s->p, n.a, 1) == '?' || fl_back(s->p, n.a, 1) == '&';
+        n.means = classify(s, &n);
         if (n.b - n.a == 8 || n.b - n.a == 1)
             short_forms(s, &n);
-        if (n.class != NONE) {
+        if (n.means != NONE) {
             size_t next = act(s, &n);
             i = next > i ? next : i;
         }

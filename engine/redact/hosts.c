@@ -27,6 +27,14 @@ static const char *const public_sites[] = {"pytorch.org",
                                            "github.io",
                                            "nvidia.com",
                                            "pypi.org",
+                                           "slack.com",
+                                           "discord.com",
+                                           "discordapp.com",
+                                           "npmjs.org",
+                                           "feishu.cn",
+                                           "larksuite.com",
+                                           "telegram.org",
+                                           "googleusercontent.com",
                                            "pypa.io",
                                            "kubeflow.org",
                                            "x-k8s.io",
@@ -110,6 +118,7 @@ static const struct ending endings[] = {
     {"volces.com", FL_REDACT_BUCKET},
     {"bcebos.com", FL_REDACT_BUCKET},
     {"azurecr.io", FL_REDACT_HOST},
+    {"core.windows.net", FL_REDACT_BUCKET},
     {"azure.com", FL_REDACT_HOST},
     {"windows.net", FL_REDACT_HOST},
     {"compute.internal", FL_REDACT_HOST},
@@ -239,7 +248,7 @@ void fl_host_fqdn(struct fl_scan *s, size_t a, size_t b)
 {
     fl_str low;
 
-    while (b > a && (s->p[b - 1] == '.' || s->p[b - 1] == '-'))
+    while (b > a && (fl_back(s->p, b, 1) == '.' || fl_back(s->p, b, 1) == '-'))
         b--;
     low = fl_str_n(s->low + a, b - a);
     if (b <= a || fl_word_in(low.p, low.n, "localhost\0localhost.localdomain\0"))
@@ -290,7 +299,7 @@ static size_t one_host(struct fl_scan *s, size_t a, size_t b, bool sure)
         fl_scan_add(s, a, range, FL_REDACT_HOST);
         return range;
     }
-    while (e > a && !fl_alnum(s->p[e - 1]))
+    while (e > a && !fl_alnum(fl_back(s->p, e, 1)))
         e--;
     if (letters == 0 || e - a < 2 || s->p[e] == '(' || s->p[e] == '[' || s->p[e] == '%' ||
         s->p[e] == '=' || !fl_alnum(s->p[a]) || fl_word_in(s->low + a, e - a, words))
@@ -347,11 +356,12 @@ static bool version_before(const struct fl_scan *s, size_t a)
 {
     size_t e = a, i;
 
-    while (e > 0 && a - e < 4 && (fl_blank(s->p[e - 1]) || strchr(":=<>~('\"", s->p[e - 1])))
+    while (e > 0 && a - e < 4 &&
+           (fl_blank(fl_back(s->p, e, 1)) || strchr(":=<>~('\"", fl_back(s->p, e, 1))))
         e--;
     if (e < a && (s->p[e] == '=' || s->p[e] == '>' || s->p[e] == '<') && s->p[e + 1] == '=')
         return true;
-    for (i = e; i > 0 && fl_alpha(s->p[i - 1]) && e - i < 16;)
+    for (i = e; i > 0 && fl_alpha(fl_back(s->p, i, 1)) && e - i < 16;)
         i--;
     return fl_word_in(
         s->low + i, e - i,
@@ -359,15 +369,29 @@ static bool version_before(const struct fl_scan *s, size_t a)
         "hccl\0cann\0revision\0v\0rel\0section\0sec\0vbios\0bios\0");
 }
 
+/* "10.1.2.3 (n07)", and the next column of a table of pods: the name of the address. */
+static void beside(struct fl_scan *s, size_t e)
+{
+    size_t a = e, b;
+
+    while (fl_blank(s->p[a]))
+        a++;
+    a += a > e && s->p[a] == '(';
+    for (b = a; fl_namec(s->p[b]);)
+        b++;
+    if (a > e && fl_hosty(s->low + a, b - a) && !fl_word(s->p[b]))
+        fl_host_value(s, a, b, false);
+}
+
 /* An address at `i`; where it ends, or `i`. */
 static size_t ipv4(struct fl_scan *s, size_t i)
 {
     unsigned char v[4];
     size_t e = quad(s, i, '.', v);
-    char before = s->p[i - 1];
+    char before = fl_back(s->p, i, 1);
 
     if (e == 0 || fl_word(s->p[e]) || (s->p[e] == '.' && fl_digit(s->p[e + 1])) ||
-        fl_word(before) || (before == '.' && i > 1 && fl_word(s->p[i - 2])))
+        fl_word(before) || (before == '.' && i > 1 && fl_word(fl_back(s->p, i, 2))))
         return i;
     if (v[0] == 0 || v[0] == 127 || v[0] == 255 || (v[0] == 169 && v[1] == 254))
         return e;
@@ -378,6 +402,7 @@ static size_t ipv4(struct fl_scan *s, size_t i)
             return e; /* 7.2.0.0, 12.4.0.1: a version, more likely */
     }
     fl_scan_add(s, i, e, FL_REDACT_IP);
+    beside(s, e);
     return e;
 }
 
@@ -394,7 +419,7 @@ static size_t dashed(struct fl_scan *s, size_t i)
     else if (memcmp(s->low + i, "host-", s->n - i < 5 ? s->n - i : 5) == 0 && s->n - i > 5)
         head = 5;
     e = quad(s, i + head, '-', v);
-    if (e == 0 || fl_word(s->p[e]) || fl_word(s->p[i - 1]) || s->p[i - 1] == '-')
+    if (e == 0 || fl_word(s->p[e]) || fl_word(fl_back(s->p, i, 1)) || fl_back(s->p, i, 1) == '-')
         return i;
     if (!head && !(is_private(v) && s->p[e] == '.' && fl_alpha(s->p[e + 1])))
         return i;
@@ -426,7 +451,7 @@ static size_t ipv6(struct fl_scan *s, size_t i)
         longest = n > longest ? n : longest;
         groups += n > 0;
         e += n;
-        if (s->p[e] != ':' || (n == 0 && s->p[e - 1] == ':' && gaps == 0))
+        if (s->p[e] != ':' || (n == 0 && fl_back(s->p, e, 1) == ':' && gaps == 0))
             break;
         if (s->p[e + 1] == ':') {
             if (gaps++)
@@ -450,21 +475,36 @@ static size_t ipv6(struct fl_scan *s, size_t i)
     return e;
 }
 
+/* NCCL glues "remoteGids" and what follows. */
+static size_t glued_gid(struct fl_scan *s, size_t i)
+{
+    static const fl_str heads[] = {{"remotegids", 10}, {"localgids", 9}};
+    size_t e;
+
+    for (size_t k = 0; k < 2; k++) {
+        if (!fl_str_starts(fl_str_n(s->low + i, s->n - i), heads[k]))
+            continue;
+        e = ipv6(s, i + heads[k].n);
+        return e > i + heads[k].n ? e : i;
+    }
+    return i;
+}
+
 /* A dotted name at `i`; where the run ends. */
 static size_t dotted(struct fl_scan *s, size_t i, bool dot)
 {
     size_t e = i, b;
-    char before = s->p[i - 1];
+    char before = fl_back(s->p, i, 1);
 
     while (e < s->n && fl_namec(s->p[e]))
         e++;
-    for (b = e; b > i && !fl_alnum(s->p[b - 1]);)
+    for (b = e; b > i && !fl_alnum(fl_back(s->p, b, 1));)
         b--;
     if (!dot && !memchr(s->p + i, '.', b - i))
         return e;
     if (fl_word(s->p[e]) || s->p[e] == '(' || s->p[e] == '[' || s->p[e] == '@' || before == '_' ||
         before == '-' || before == '.' || before == '$' || before == '%' ||
-        (before == '/' && s->p[i - 2] != '/'))
+        (before == '/' && fl_back(s->p, i, 2) != '/'))
         return e;
     if (fl_host_tld(s, i, b))
         fl_host_fqdn(s, i, b);
@@ -476,16 +516,18 @@ void fl_scan_hosts(struct fl_scan *s)
     for (size_t i = 0; i < s->n;) {
         char c = s->p[i];
         size_t e = i;
-        if (!fl_alnum(c) || fl_alnum(s->p[i - 1])) {
+        if (!fl_alnum(c) || fl_alnum(fl_back(s->p, i, 1))) {
             i++;
             continue;
         }
         if (fl_digit(c))
             e = ipv4(s, i);
-        if (e == i && fl_hexdigit(c) && s->p[i - 1] != ':' && s->p[i - 1] != '.')
+        if (e == i && fl_hexdigit(c) && fl_back(s->p, i, 1) != ':' && fl_back(s->p, i, 1) != '.')
             e = ipv6(s, i);
         if (e == i && (fl_digit(c) || s->low[i] == 'i' || s->low[i] == 'e' || s->low[i] == 'h'))
             dashed(s, i);
+        if (s->low[i] == 'r' || s->low[i] == 'l')
+            e = glued_gid(s, i);
         if (e == i)
             e = dotted(s, i, false);
         i = e > i ? e : i + 1;

@@ -122,15 +122,16 @@ int fl_redact_know(fl_redactor *r, enum fl_redact_kind kind, fl_str text, fl_err
 static bool fits(const struct fl_scan *s, size_t a, size_t b, uint32_t bits)
 {
     enum fl_redact_kind kind = (bits & FL_KNOWN_KIND) - 1;
-    char before = s->p[a - 1], after = s->p[b];
+    char before = fl_back(s->p, a, 1), after = s->p[b];
 
     if (fl_alnum(after) || (kind != FL_REDACT_PATH && fl_alnum(before)))
         return false;
     if (kind == FL_REDACT_PATH)
         return !fl_word(before) && before != '.' && after != '-' && after != '_';
     if (bits & FL_KNOWN_WEAK)
-        return before == '/' && a > 1 && (fl_word(s->p[a - 2]) || s->p[a - 2] == '}') &&
-               after != '.' && after != '(';
+        return before == '/' && a > 1 &&
+               (fl_word(fl_back(s->p, a, 2)) || fl_back(s->p, a, 2) == '}') && after != '.' &&
+               after != '(';
     if (has_digit(fl_str_n(s->low + a, b - a)))
         return kind != FL_REDACT_IP || (before != '.' && !(after == '.' && fl_digit(s->p[b + 1])));
     return before != '-' && after != '-' && before != '_' && after != '_' && after != '(' &&
@@ -171,7 +172,7 @@ void fl_scan_known(struct fl_scan *s)
     if (s->r->known.n == 0)
         return;
     while (i < s->n) {
-        bool word = fl_alnum(s->p[i]) && !fl_alnum(s->p[i - 1]);
+        bool word = fl_alnum(s->p[i]) && !fl_alnum(fl_back(s->p, i, 1));
         if (!word && !(s->p[i] == '/' && fl_alnum(s->p[i + 1]))) {
             i++;
             continue;

@@ -112,7 +112,7 @@ static size_t bracketed(fl_str s, struct fl_mark *out)
 size_t fl_mark_at(fl_str s, char before, struct fl_mark *out)
 {
     struct fl_mark m;
-    size_t n = bracketed(s, out), skip = s.n && s.p[0] == '<';
+    size_t n = s.n && fl_alpha(s.p[0]) ? 0 : bracketed(s, out), skip = s.n && s.p[0] == '<';
 
     if (n)
         return n;

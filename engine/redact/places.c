@@ -21,7 +21,7 @@ static size_t name_back(const struct fl_scan *s, size_t i)
 {
     size_t from = i;
 
-    while (i > 0 && from - i < 256 && fl_namec(s->p[i - 1]))
+    while (i > 0 && from - i < 256 && fl_namec(fl_back(s->p, i, 1)))
         i--;
     return i;
 }
@@ -40,7 +40,7 @@ static void place(struct fl_scan *s, size_t a, size_t b)
 
     for (size_t i = a; i < b; i++)
         letter |= fl_alpha(s->p[i]);
-    if (!letter || b - a < 2 || !fl_alnum(s->p[a]) || !fl_alnum(s->p[b - 1]) ||
+    if (!letter || b - a < 2 || !fl_alnum(s->p[a]) || !fl_alnum(fl_back(s->p, b, 1)) ||
         fl_word_in(s->low + a, b - a, "localhost\0none\0null\0unknown\0"))
         return;
     if (memchr(s->p + a, '.', b - a)) {
@@ -63,7 +63,7 @@ static void nccl(struct fl_scan *s, size_t colon)
     f = digits(s, e + 1);
     if (f > e + 1 && s->p[f] == ' ' && (s->p[f + 1] == '[' || s->p[f + 1] == 'N')) {
         size_t a = name_back(s, colon);
-        if (!fl_word(s->p[a - 1]) && s->p[a - 1] != ':')
+        if (!fl_word(fl_back(s->p, a, 1)) && fl_back(s->p, a, 1) != ':')
             place(s, a, colon);
     }
 }
@@ -73,7 +73,8 @@ static void ompi(struct fl_scan *s, size_t colon)
 {
     size_t e = digits(s, colon + 1), a = name_back(s, colon);
 
-    if (s->p[a - 1] == '[' && s->p[e] == ']' && e > colon + 1 && fl_hosty(s->low + a, colon - a))
+    if (fl_back(s->p, a, 1) == '[' && s->p[e] == ']' && e > colon + 1 &&
+        fl_hosty(s->low + a, colon - a))
         place(s, a, colon);
 }
 
@@ -98,7 +99,7 @@ static bool clock_before(const struct fl_scan *s, size_t i)
 {
     size_t a = i;
 
-    while (a > 0 && i - a < 32 && !fl_space(s->p[a - 1]))
+    while (a > 0 && i - a < 32 && !fl_space(fl_back(s->p, a, 1)))
         a--;
     for (size_t k = a; k + 8 <= i; k++)
         if (fl_digit(s->p[k]) && fl_digit(s->p[k + 1]) && s->p[k + 2] == ':' &&
@@ -126,7 +127,7 @@ static void syslog_line(struct fl_scan *s, size_t a, size_t end)
         while (i < limit && fl_blank(s->p[i]))
             i++;
         b = name_end(s, i);
-        if (b > i && s->p[b] == ' ' && fl_blank(s->p[i - 1]) && clock_before(s, i - 1)) {
+        if (b > i && s->p[b] == ' ' && fl_blank(fl_back(s->p, i, 1)) && clock_before(s, i - 1)) {
             for (t = b + 1; fl_word(s->p[t]) || s->p[t] == '-' || s->p[t] == '.';)
                 t++;
             if (t > b + 1 && (s->p[t] == '[' || s->p[t] == ':') &&
@@ -148,6 +149,8 @@ static void slurm_line(struct fl_scan *s, size_t a, size_t end)
         "srun: error: ", "srun: ", "mpirun: error: ", "slurmstepd: error: ", "scontrol: error: "};
 
     for (size_t i = a; i < end && i < a + 64; i++) {
+        if (s->p[i] != 's' && s->p[i] != 'm')
+            continue;
         for (size_t k = 0; k < sizeof(heads) / sizeof(*heads); k++) {
             size_t b = word_at(s, i, heads[k]), e;
             if (!b)
@@ -177,7 +180,7 @@ static void behind_word(struct fl_scan *s, size_t a, size_t b)
     if (fl_quote(s->p[i]))
         i++;
     e = name_end(s, i);
-    while (e > i && !fl_alnum(s->p[e - 1]))
+    while (e > i && !fl_alnum(fl_back(s->p, e, 1)))
         e--;
     if (e == i || fl_word(s->p[e]) || s->p[e] == '(' || s->p[e] == '=')
         return;
@@ -200,7 +203,7 @@ void fl_scan_places(struct fl_scan *s)
                 ompi(s, i);
             } else if (s->p[i] == '@') {
                 pdsh(s, i);
-            } else if (fl_alpha(s->p[i]) && !fl_word(s->p[i - 1])) {
+            } else if (fl_alpha(s->p[i]) && !fl_word(fl_back(s->p, i, 1))) {
                 size_t b = i;
                 while (fl_alpha(s->p[b]))
                     b++;

@@ -156,7 +156,7 @@ static void learn_secrets(struct fl_scan *s)
             continue;
         while (a < b && !fl_alnum(s->p[a]))
             a++;
-        while (a < b && !fl_alnum(s->p[b - 1]))
+        while (a < b && !fl_alnum(fl_back(s->p, b, 1)))
             b--;
         if (fl_opaque(s->p + a, b - a))
             fl_scan_learn(s, a, b, FL_REDACT_SECRET, false);

@@ -161,21 +161,25 @@ static int class_of(char c)
     return c >= 'A' && c <= 'Z' ? 3 : 0;
 }
 
+/* Drawn from letters of both cases and digits, six neighbours of ten differ in class; in CamelCase
+ * one of three does. Without capitals (hexadecimal, base32) it is four to five of ten, and words
+ * with numbers such as checkpoint-1000-rank0 have three changes in all. */
 bool fl_opaque(const char *p, size_t n)
 {
-    size_t changes = 0, digits = 0, letters = 0;
+    size_t changes = 0, count[4] = {0};
     int last = 0, c;
 
     for (size_t i = 0; i < n; i++) {
         c = class_of(p[i]);
-        digits += c == 1;
-        letters += c > 1;
+        count[c]++;
         if (c && last && c != last)
             changes++;
         if (c)
             last = c;
     }
-    return n >= 12 && letters >= 2 && (digits >= 2 || n >= 24) && changes >= 4 && changes * 8 >= n;
+    if (n < 12 || changes < 4 || count[2] + count[3] < 2)
+        return false;
+    return count[2] && count[3] ? changes * 5 >= n * 2 : count[1] >= 2 && changes * 8 >= n;
 }
 
 /* Words that number parts of a job or a machine, not machines. */

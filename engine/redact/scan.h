@@ -66,6 +66,11 @@ size_t fl_mark_at(fl_str s, char before, struct fl_mark *out);
 /* May a placeholder begin with this byte? */
 bool fl_mark_start(char c);
 
+/* The byte n before p[i], which may be p[-1]. */
+static inline char fl_back(const char *p, size_t i, int n)
+{
+    return (p + i)[-n];
+}
 static inline bool fl_digit(char c)
 {
     return c >= '0' && c <= '9';

@@ -195,7 +195,7 @@ static size_t shape_at(struct fl_scan *s, size_t i, const struct shape *row)
         return i;
     while (b < s->n && b < far && in_set(row->set, s->p[b]))
         b++;
-    while (b > i && (s->p[b - 1] == '.' || s->p[b - 1] == '-'))
+    while (b > i && (fl_back(s->p, b, 1) == '.' || fl_back(s->p, b, 1) == '-'))
         b--;
     if (b < i + head + row->least)
         return i;
@@ -226,7 +226,7 @@ static void scan_shapes(struct fl_scan *s)
     while (i < s->n) {
         char c = s->p[i];
         size_t k = first[(unsigned char)c], end = i;
-        if (k != 255 && !fl_alnum(s->p[i - 1]))
+        if (k != 255 && !fl_alnum(fl_back(s->p, i, 1)))
             for (; end == i && k < NSHAPES && shapes[k].head[0] == c; k++)
                 end = shape_at(s, i, &shapes[k]);
         i = end > i ? end : i + 1;
@@ -235,7 +235,7 @@ static void scan_shapes(struct fl_scan *s)
 
 static size_t run_back(const struct fl_scan *s, size_t i, enum set set)
 {
-    while (i > 0 && in_set(set, s->p[i - 1]))
+    while (i > 0 && in_set(set, fl_back(s->p, i, 1)))
         i--;
     return i;
 }
@@ -254,10 +254,12 @@ static void azure_secret(struct fl_scan *s, size_t tilde)
 
     while (b < s->n && b - tilde < 64 && (in_set(DOTTED, s->p[b]) || s->p[b] == '~'))
         b++;
-    while (a > 0 && tilde - a < 5 && (in_set(DOTTED, s->p[a - 1]) || s->p[a - 1] == '~') &&
-           s->p[a - 1] != '=')
+    while (a > 0 && tilde - a < 5 &&
+           (in_set(DOTTED, fl_back(s->p, a, 1)) || fl_back(s->p, a, 1) == '~') &&
+           fl_back(s->p, a, 1) != '=')
         a--;
-    if (tilde - a >= 5 && s->p[tilde - 1] == 'Q' && fl_digit(s->p[tilde - 2]) && b - tilde > 30)
+    if (tilde - a >= 5 && fl_back(s->p, tilde, 1) == 'Q' && fl_digit(fl_back(s->p, tilde, 2)) &&
+        b - tilde > 30)
         fl_scan_add(s, a, b, FL_REDACT_SECRET);
 }
 
@@ -278,7 +280,7 @@ static void telegram(struct fl_scan *s, size_t colon)
 {
     size_t a = colon, b = run_on(s, colon + 1, TOKEN);
 
-    while (a > 0 && fl_digit(s->p[a - 1]))
+    while (a > 0 && fl_digit(fl_back(s->p, a, 1)))
         a--;
     if (colon - a >= 8 && s->p[colon + 1] == 'A' && s->p[colon + 2] == 'A' && b - colon > 32)
         fl_scan_add(s, a, b, FL_REDACT_SECRET);
@@ -289,7 +291,8 @@ static void base64_key(struct fl_scan *s, size_t eq)
 {
     size_t a = eq;
 
-    while (a > 0 && (fl_alnum(s->p[a - 1]) || s->p[a - 1] == '+' || s->p[a - 1] == '/'))
+    while (a > 0 && (fl_alnum(fl_back(s->p, a, 1)) || fl_back(s->p, a, 1) == '+' ||
+                     fl_back(s->p, a, 1) == '/'))
         a--;
     if (s->p[eq + 1] == '=' && eq - a == 86)
         fl_scan_add(s, a, eq + 2, FL_REDACT_SECRET);
@@ -317,7 +320,7 @@ static void scan_middles(struct fl_scan *s)
             azure_secret(s, i);
         else if (c == '.' && i - word >= 23)
             discord(s, i);
-        else if (c == '=' && i - word >= 86 && s->p[i - 1] != '=')
+        else if (c == '=' && i - word >= 86 && fl_back(s->p, i, 1) != '=')
             base64_key(s, i);
         else if (c == '-' && i - word >= 32)
             mailchimp(s, i);
@@ -331,11 +334,12 @@ static bool key_line(const struct fl_scan *s, size_t a, size_t b, size_t *from)
 {
     size_t e = b, i;
 
-    while (e > a && (fl_space(s->p[e - 1]) || fl_quote(s->p[e - 1]) || s->p[e - 1] == ','))
+    while (e > a && (fl_space(fl_back(s->p, e, 1)) || fl_quote(fl_back(s->p, e, 1)) ||
+                     fl_back(s->p, e, 1) == ','))
         e--;
     i = e;
-    while (i > a && (fl_alnum(s->p[i - 1]) || s->p[i - 1] == '+' || s->p[i - 1] == '/' ||
-                     s->p[i - 1] == '='))
+    while (i > a && (fl_alnum(fl_back(s->p, i, 1)) || fl_back(s->p, i, 1) == '+' ||
+                     fl_back(s->p, i, 1) == '/' || fl_back(s->p, i, 1) == '='))
         i--;
     *from = i;
     return e - i >= 24 && e - i <= 128 && (e - i >= 60 || fl_opaque(s->p + i, e - i));
@@ -368,10 +372,10 @@ static void key_before(struct fl_scan *s, size_t i)
 {
     size_t from, a, b = i, limit = i > PEM_MAX ? i - PEM_MAX : 0;
 
-    while (b > limit && s->p[b - 1] != '\n')
+    while (b > limit && fl_back(s->p, b, 1) != '\n')
         b--;
     for (; b > limit; b = a) {
-        for (a = b - 1; a > limit && s->p[a - 1] != '\n';)
+        for (a = b - 1; a > limit && fl_back(s->p, a, 1) != '\n';)
             a--;
         if (key_line(s, a, b - 1, &from))
             fl_scan_add(s, from, b - 1, FL_REDACT_SECRET);

@@ -19,7 +19,7 @@ static size_t component(const struct fl_scan *s, size_t i)
 {
     while (i < s->n && !ends_authority(s->p[i]) && s->p[i] != ':')
         i++;
-    while (i > 0 && s->p[i - 1] == '.')
+    while (i > 0 && fl_back(s->p, i, 1) == '.')
         i--;
     return i;
 }
@@ -165,7 +165,8 @@ void fl_scan_urls(struct fl_scan *s)
         if (!colon)
             break;
         i = (size_t)(colon - s->p);
-        for (a = i; a > 0 && i - a < 24 && (fl_alnum(s->p[a - 1]) || s->p[a - 1] == '+');)
+        for (a = i;
+             a > 0 && i - a < 24 && (fl_alnum(fl_back(s->p, a, 1)) || fl_back(s->p, a, 1) == '+');)
             a--;
         if (i > a && s->p[i + 1] == '/' && s->p[i + 2] == '/')
             authority(s, a, i);

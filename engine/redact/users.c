@@ -43,7 +43,7 @@ static size_t user_end(const struct fl_scan *s, size_t i)
     while (i < s->n && (fl_word(s->p[i]) || s->p[i] == '-' || s->p[i] == '.' || s->p[i] == '+' ||
                         (unsigned char)s->p[i] >= 0x80))
         i++;
-    while (i > a && (s->p[i - 1] == '.' || s->p[i - 1] == '-'))
+    while (i > a && (fl_back(s->p, i, 1) == '.' || fl_back(s->p, i, 1) == '-'))
         i--;
     return i;
 }
@@ -74,7 +74,8 @@ static size_t depth(const struct fl_scan *s, size_t i)
 {
     size_t n = 0, from = i;
 
-    while (i > 0 && from - i < 256 && (fl_word(s->p[i - 1]) || memchr("/.-+@:", s->p[i - 1], 6))) {
+    while (i > 0 && from - i < 256 &&
+           (fl_word(fl_back(s->p, i, 1)) || memchr("/.-+@:", fl_back(s->p, i, 1), 6))) {
         i--;
         n += s->p[i] == '/';
     }
@@ -121,7 +122,7 @@ static void slashes(struct fl_scan *s, size_t i)
 static void tilde(struct fl_scan *s, size_t i)
 {
     size_t e = user_end(s, i + 1);
-    char before = s->p[i - 1];
+    char before = fl_back(s->p, i, 1);
 
     if (e > i + 2 && fl_alpha(s->p[i + 1]) && s->p[e] == '/' &&
         (fl_space(before) || fl_quote(before) || before == '=' || before == ':') &&
@@ -136,11 +137,12 @@ static void numbered(struct fl_scan *s, size_t paren)
 
     if (s->p[e] != ')')
         return;
-    while (i > 0 && fl_digit(s->p[i - 1]))
+    while (i > 0 && fl_digit(fl_back(s->p, i, 1)))
         i--;
-    if (i == paren || i < 4 || (s->p[i - 1] != '=' && s->p[i - 1] != ' ' && s->p[i - 1] != ':'))
+    if (i == paren || i < 4 ||
+        (fl_back(s->p, i, 1) != '=' && fl_back(s->p, i, 1) != ' ' && fl_back(s->p, i, 1) != ':'))
         return;
-    if (memcmp(s->low + i - 4, "uid", 3) == 0 && s->low[i - 5] != 'g' &&
+    if (memcmp(s->low + i - 4, "uid", 3) == 0 && fl_back(s->low, i, 5) != 'g' &&
         user_shape(s, paren + 1, e))
         found(s, paren + 1, e);
 }
@@ -150,10 +152,10 @@ static bool behind_ssh(const struct fl_scan *s, size_t a)
 {
     size_t line = a;
 
-    while (line > 0 && a - line < 200 && s->p[line - 1] != '\n')
+    while (line > 0 && a - line < 200 && fl_back(s->p, line, 1) != '\n')
         line--;
-    for (size_t i = line; i + 4 < a; i++)
-        if (!fl_word(s->p[i - 1]) &&
+    for (size_t i = line; i + 4 <= a; i++)
+        if (!fl_word(fl_back(s->p, i, 1)) &&
             (memcmp(s->low + i, "ssh ", 4) == 0 || memcmp(s->low + i, "scp ", 4) == 0 ||
              memcmp(s->low + i, "sftp ", 5) == 0 || memcmp(s->low + i, "rsync ", 6) == 0))
             return true;
@@ -170,16 +172,16 @@ static bool in_url(const struct fl_scan *s, size_t a)
 {
     size_t from = a;
 
-    while (a > 0 && from - a < 128 && !fl_space(s->p[a - 1]) && s->p[a - 1] != '/')
+    while (a > 0 && from - a < 128 && !fl_space(fl_back(s->p, a, 1)) && fl_back(s->p, a, 1) != '/')
         a--;
-    return a > 1 && s->p[a - 1] == '/' && s->p[a - 2] == '/';
+    return a > 1 && fl_back(s->p, a, 1) == '/' && fl_back(s->p, a, 2) == '/';
 }
 
 static void at_sign(struct fl_scan *s, size_t at)
 {
     size_t a = at, b = at + 1, dot = 0;
 
-    while (a > 0 && at - a < 128 && mail_char(s->p[a - 1]))
+    while (a > 0 && at - a < 128 && mail_char(fl_back(s->p, a, 1)))
         a--;
     while (a < at && !fl_alnum(s->p[a]))
         a++;
@@ -187,7 +189,7 @@ static void at_sign(struct fl_scan *s, size_t at)
         dot = s->p[b] == '.' && fl_alpha(s->p[b + 1]) ? b : dot;
         b++;
     }
-    while (b > at + 1 && !fl_alnum(s->p[b - 1]))
+    while (b > at + 1 && !fl_alnum(fl_back(s->p, b, 1)))
         b--;
     if (a == at || b == at + 1 || in_url(s, a))
         return;
@@ -222,12 +224,25 @@ static void prose_user(struct fl_scan *s, size_t a)
     quoted = fl_quote(s->p[i]);
     i += quoted;
     e = user_end(s, i);
-    if (quoted ? s->p[e] != s->p[i - 1]
+    if (quoted ? s->p[e] != fl_back(s->p, i, 1)
                : !(a > 4 && (memcmp(s->low + a - 4, "for ", 4) == 0 ||
                              memcmp(s->low + a - 3, "by ", 3) == 0 ||
                              memcmp(s->low + a - 3, "as ", 3) == 0)))
         return;
     fl_user_value(s, i, e);
+}
+
+/* sshd's "Accepted publickey for bob from". */
+static void logged_in(struct fl_scan *s, size_t a)
+{
+    size_t e = user_end(s, a + 4);
+
+    if (memcmp(s->low + a, "for ", 4) != 0 || a < 10 || e + 6 > s->n ||
+        memcmp(s->low + e, " from ", 6) != 0)
+        return;
+    if (memcmp(s->low + a - 10, "publickey ", 10) == 0 ||
+        memcmp(s->low + a - 9, "password ", 9) == 0)
+        fl_user_value(s, a + 4, e);
 }
 
 void fl_scan_users(struct fl_scan *s)
@@ -242,15 +257,19 @@ void fl_scan_users(struct fl_scan *s)
             tilde(s, i);
             break;
         case '(':
-            if (fl_digit(s->p[i - 1]))
+            if (fl_digit(fl_back(s->p, i, 1)))
                 numbered(s, i);
             break;
         case '@':
             at_sign(s, i);
             break;
+        case 'f':
+            if (fl_back(s->p, i, 1) == ' ' && i + 12 < s->n)
+                logged_in(s, i);
+            break;
         case 'u':
         case 'U':
-            if (!fl_word(s->p[i - 1]) && i + 5 < s->n && memcmp(s->low + i, "user", 4) == 0)
+            if (!fl_word(fl_back(s->p, i, 1)) && i + 5 < s->n && memcmp(s->low + i, "user", 4) == 0)
                 prose_user(s, i);
             break;
         default:
