@@ -43,20 +43,49 @@ struct tail {
     }
 
 static const struct tail tails[] = {
-    T("password", PASSWORD),  T("passwd", PASSWORD),   T("passphrase", PASSWORD),
-    T("pwd", PASSWORD),       T("passcode", PASSWORD), T("secret", PASSWORD),
-    T("apikey", PASSWORD),    T("pass", TOKEN),        T("token", TOKEN),
-    T("jwt", TOKEN),          T("pat", TOKEN),         T("auth", TOKEN),
-    T("credential", TOKEN),   T("credentials", TOKEN), T("sig", TOKEN),
-    T("signature", TOKEN),    T("webhook", TOKEN),     T("keyid", TOKEN),
-    T("ak", TOKEN),           T("sk", TOKEN),          T("bearer", TOKEN),
-    T("sessionid", TOKEN),    T("key", KEY),           T("authorization", HEADER),
-    T("cookie", COOKIE),      T("user", USER),         T("logname", USER),
-    T("login", USER),         T("hostname", HOST),     T("nodename", HOST),
-    T("nodelist", HOST),      T("addr", HOST),         T("endpoint", HOST),
-    T("host", MAYBE_HOST),    T("node", MAYBE_HOST),   T("nodes", MAYBE_HOST),
-    T("server", MAYBE_HOST),  T("hosts", MAYBE_HOST),  T("address", MAYBE_HOST),
-    T("machine", MAYBE_HOST), T("bucket", BUCKET),
+    T("password", PASSWORD),
+    T("passwd", PASSWORD),
+    T("passphrase", PASSWORD),
+    T("pwd", PASSWORD),
+    T("passcode", PASSWORD),
+    T("secret", PASSWORD),
+    T("apikey", PASSWORD),
+    T("pass", TOKEN),
+    T("token", TOKEN),
+    T("jwt", TOKEN),
+    T("pat", TOKEN),
+    T("auth", TOKEN),
+    T("credential", TOKEN),
+    T("credentials", TOKEN),
+    T("sig", TOKEN),
+    T("signature", TOKEN),
+    T("webhook", TOKEN),
+    T("keyid", TOKEN),
+    T("ak", TOKEN),
+    T("sk", TOKEN),
+    T("bearer", TOKEN),
+    T("sessionid", TOKEN),
+    T("key", KEY),
+    T("authorization", HEADER),
+    T("cookie", COOKIE),
+    T("user", USER),
+    T("logname", USER),
+    T("userid", USER),
+    T("groupid", USER),
+    T("login", USER),
+    T("hostname", HOST),
+    T("nodename", HOST),
+    T("nodelist", HOST),
+    T("addr", HOST),
+    T("endpoint", HOST),
+    T("host", MAYBE_HOST),
+    T("node", MAYBE_HOST),
+    T("nodes", MAYBE_HOST),
+    T("server", MAYBE_HOST),
+    T("hosts", MAYBE_HOST),
+    T("address", MAYBE_HOST),
+    T("machine", MAYBE_HOST),
+    T("bucket", BUCKET),
 };
 #undef T
 
@@ -105,7 +134,8 @@ static fl_str word_before(const struct fl_scan *s, size_t a, size_t at)
 /* access_key_id is the key's, bucket_name the bucket's. */
 static size_t without_suffix(const struct fl_scan *s, size_t a, size_t b)
 {
-    static const fl_str ends[] = {{"name", 4}, {"id", 2}, {"value", 5}, {"base64", 6}, {"b64", 3}};
+    static const fl_str ends[] = {{"name", 4},   {"id", 2},  {"value", 5},
+                                  {"base64", 6}, {"b64", 3}, {"data", 4}};
 
     for (size_t k = 0; k < sizeof(ends) / sizeof(*ends); k++) {
         size_t n = ends[k].n, at;
@@ -115,7 +145,7 @@ static size_t without_suffix(const struct fl_scan *s, size_t a, size_t b)
         at = b - n;
         while (at > a && !fl_alnum(fl_back(s->p, at, 1)))
             at--;
-        if (k == 1 && !(at - a >= 3 && memcmp(s->low + at - 3, "key", 3) == 0))
+        if ((k == 1 || k == 5) && !(at - a >= 3 && memcmp(s->low + at - 3, "key", 3) == 0))
             return b; /* token_id, user_id, node_id are numbers */
         return at;
     }
@@ -227,7 +257,7 @@ static size_t bare_end(const struct fl_scan *s, size_t i, bool query, size_t mos
             break;
         if (s->p[i] == '&' && (query || separates(s, i)))
             break;
-        if (s->p[i] == '\\' && fl_quote(s->p[i + 1]))
+        if ((s->p[i] == '\\' && fl_quote(s->p[i + 1])) || (s->p[i] == '<' && s->p[i + 1] == '/'))
             break;
         if (query && (s->p[i] == '#' || s->p[i] == '>' || s->p[i] == ')'))
             break;
@@ -267,6 +297,29 @@ static size_t value_word(const struct fl_scan *s, size_t i)
     return s->p[k] == ':' || s->p[k] == '=' ? k + 1 : 0;
 }
 
+/* | key | x | */
+static size_t table_cell(const struct fl_scan *s, const struct name *n)
+{
+    size_t a = n->a, k = blanks(s, n->b);
+
+    while (fl_blank(fl_back(s->p, a, 1)))
+        a--;
+    return fl_back(s->p, a, 1) == '|' && s->p[k] == '|' && fl_blank(s->p[k + 1]) ? k + 1 : 0;
+}
+
+/* <name>key</name> <value>x</value> */
+static size_t xml_value(const struct fl_scan *s, size_t i)
+{
+    static const fl_str close = {"</name>", 7}, open = {"<value>", 7};
+    size_t k = i + close.n;
+
+    if (!fl_str_starts(fl_str_n(s->low + i, s->n - i), close))
+        return 0;
+    while (k < s->n && k - i < 60 && fl_space(s->p[k]))
+        k++;
+    return fl_str_starts(fl_str_n(s->low + k, s->n - k), open) ? k + open.n : 0;
+}
+
 /* Where the value of `n` begins, or 0. */
 static size_t value_start(const struct fl_scan *s, const struct name *n, struct value *v)
 {
@@ -274,7 +327,14 @@ static size_t value_start(const struct fl_scan *s, const struct name *n, struct 
     bool colon;
     char q;
 
+    if (s->p[n->b] == '>' && fl_back(s->p, n->a, 1) == '<') /* <password>x</password> */
+        return n->b + 1;
+    if ((len = xml_value(s, n->b)) != 0)
+        return len;
+    if ((len = table_cell(s, n)) != 0)
+        return len;
     k = quote(s, n->b, &q, &slashes);
+    k += k > n->b && s->p[k] == ']'; /* os.environ["TOKEN"] = "x" */
     len = sign(s, blanks(s, k), &colon);
     if (len) {
         size_t at = blanks(s, k) + len;

@@ -119,7 +119,7 @@ static size_t word_at(const struct fl_scan *s, size_t i, const char *z)
 /* TIME HOST kernel: or TIME HOST daemon[12]: */
 static void syslog_line(struct fl_scan *s, size_t a, size_t end)
 {
-    size_t i = a, b, t, limit = a + 100 < end ? a + 100 : end;
+    size_t i = a, b, t, pid, limit = a + 100 < end ? a + 100 : end;
 
     for (; i < limit && s->p[i] != ' '; i++)
         ;
@@ -130,9 +130,10 @@ static void syslog_line(struct fl_scan *s, size_t a, size_t end)
         if (b > i && s->p[b] == ' ' && fl_blank(fl_back(s->p, i, 1)) && clock_before(s, i - 1)) {
             for (t = b + 1; fl_word(s->p[t]) || s->p[t] == '-' || s->p[t] == '.';)
                 t++;
-            if (t > b + 1 && (s->p[t] == '[' || s->p[t] == ':') &&
-                (s->p[t] == ':' ? fl_space(s->p[t + 1]) : fl_digit(s->p[t + 1])) &&
-                (fl_hosty(s->low + i, strcspn(s->p + i, ". ")) || s->p[t] == '[' ||
+            pid = s->p[t] == '[' ? digits(s, t + 1) : 0; /* a list of nodes has brackets, too */
+            if (t > b + 1 &&
+                (pid ? pid > t + 1 && s->p[pid] == ']' : s->p[t] == ':' && fl_space(s->p[t + 1])) &&
+                (fl_hosty(s->low + i, strcspn(s->p + i, ". ")) || pid ||
                  word_at(s, b + 1, "kernel:")))
                 place(s, i, b);
             return;

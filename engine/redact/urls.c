@@ -106,6 +106,16 @@ static void path_bucket(struct fl_scan *s, size_t a)
     }
 }
 
+/* wandb.ai/PERSON/project: also a person's name, where it is not one of the site's own pages. */
+static void person(struct fl_scan *s, fl_str host, size_t a)
+{
+    size_t e = component(s, a);
+
+    if (fl_str_eq(host, FL_S("wandb.ai")) &&
+        !fl_word_in(s->low + a, e - a, "authorize\0site\0settings\0docs\0home\0login\0signup\0"))
+        fl_user_value(s, a, e);
+}
+
 static void authority(struct fl_scan *s, size_t scheme, size_t colon)
 {
     static const char stores[] = "s3\0s3a\0s3n\0gs\0gcs\0az\0azure\0abfs\0abfss\0wasb\0wasbs\0oss\0"
@@ -135,8 +145,11 @@ static void authority(struct fl_scan *s, size_t scheme, size_t colon)
         return;
     fl_host_value(s, a, e,
                   fl_word_in(low, colon - scheme, hosted) || memchr(low, '+', colon - scheme));
-    if (path_style(host) && s->p[e] == '/')
+    if (s->p[e] != '/')
+        return;
+    if (path_style(host))
         path_bucket(s, e + 1);
+    person(s, host, e + 1);
 }
 
 static void arn(struct fl_scan *s, size_t i)

@@ -64,7 +64,7 @@ void fl_user_value(struct fl_scan *s, size_t a, size_t b)
     size_t e = user_end(s, a);
 
     b = e < b ? e : b;
-    if (b - a >= 2 && s->p[b] != '(' && user_shape(s, a, b) &&
+    if (b - a >= 2 && (s->p[b] != '(' || fl_digit(s->p[b + 1])) && user_shape(s, a, b) &&
         !fl_word_in(s->low + a, b - a, prose))
         found(s, a, b);
 }
@@ -205,7 +205,7 @@ static void at_sign(struct fl_scan *s, size_t at)
             return;
         }
     }
-    if (behind_ssh(s, a)) {
+    if (behind_ssh(s, a) || (s->p[b] == ':' && s->p[b + 1] == '~')) { /* bob@n12:~$ */
         if (user_shape(s, a, at))
             found(s, a, at);
         fl_host_value(s, at + 1, b, true);
@@ -245,6 +245,19 @@ static void logged_in(struct fl_scan *s, size_t a)
         fl_user_value(s, a + 4, e);
 }
 
+/* wandb's "logged in as: bob". */
+static void logged_in_as(struct fl_scan *s, size_t a)
+{
+    static const fl_str words = {"logged in as", 12};
+    size_t i = a + words.n;
+
+    if (!fl_str_starts(fl_str_n(s->low + a, s->n - a), words))
+        return;
+    while (fl_blank(s->p[i]) || s->p[i] == ':' || fl_quote(s->p[i]))
+        i++;
+    fl_user_value(s, i, user_end(s, i));
+}
+
 void fl_scan_users(struct fl_scan *s)
 {
     for (size_t i = 0; i < s->n; i++) {
@@ -266,6 +279,11 @@ void fl_scan_users(struct fl_scan *s)
         case 'f':
             if (fl_back(s->p, i, 1) == ' ' && i + 12 < s->n)
                 logged_in(s, i);
+            break;
+        case 'l':
+        case 'L':
+            if (!fl_word(fl_back(s->p, i, 1)))
+                logged_in_as(s, i);
             break;
         case 'u':
         case 'U':

@@ -116,6 +116,15 @@ static const char *const named[] = {
     "declare -x %K=\"%s\"",
     "[rank3]: ValueError: bad %k=%s, giving up",
     "Environment=%K=%s",
+    "os.environ[\"%K\"] = \"%s\"",
+    "setenv(\"%K\", \"%s\")",
+    "<%k>%s</%k>",
+    "<name>%k</name>\n<value>%s</value>",
+    "{\"env\": {\"%K\": \"%s\"}}",
+    "2026-03-01 10:00:00,123 INFO config.py:12 %k=%s",
+    "\t%K: %s\r",
+    "%k := '%s'",
+    "| %k | %s |",
 };
 static const char *const bare[] = {
     "loaded %s for the run",
