@@ -76,7 +76,8 @@ void fl_decide(struct fl_job *j, const struct fl_verdict *v, const struct fl_loc
 
 enum fl_class fl_verdict_class(const struct fl_job *j, const struct fl_verdict *v);
 
-/* report.c: the action of the public form alone. */
+/* report.c: place and action of the public form alone. */
+void fl_report_place(struct fl_job *j, const struct fl_location *w, struct fl_report *r);
 void fl_report_action(struct fl_job *j, const struct fl_decision *d, struct fl_report *r);
 /* report.c: the public form, in the job's arena. */
 int fl_report_build(struct fl_job *j, const struct fl_verdict *v, const struct fl_location *where,

@@ -12,6 +12,7 @@
 #include "base/alloc.h"
 #include "base/file.h"
 #include "base/yaml.h"
+#include "diagnose/ask.h"
 
 struct owned {
     struct fl_config config; /* first: the public pointer is this one */
@@ -51,9 +52,31 @@ static int read_rules(struct owned *o, const fl_yaml *root, const char *path, fl
     return FL_OK;
 }
 
+static int read_llm(struct owned *o, const fl_yaml *root, fl_err *err)
+{
+    struct fl_ask_config *c = fl_arena_alloc(&o->arena, sizeof(*c));
+    const char **urls;
+    int r;
+
+    if (!c)
+        return fl_fail_nomem(err);
+    r = fl_ask_config_read(fl_yaml_get(root, "llm"), &o->arena, c, err);
+    if (r)
+        return r;
+    urls = fl_arena_alloc(&o->arena, (c->n + 1) * sizeof(*urls));
+    if (!urls)
+        return fl_fail_nomem(err);
+    for (size_t i = 0; i < c->n; i++)
+        urls[i] = c->endpoints[i].url;
+    o->config.llm = c;
+    o->config.endpoints = urls;
+    o->config.nendpoints = c->n;
+    return FL_OK;
+}
+
 static int read_keys(struct owned *o, const fl_yaml *root, const char *path, fl_err *err)
 {
-    static const char *const known[] = {"rules", "cache", "color", NULL};
+    static const char *const known[] = {"rules", "cache", "color", "llm", NULL};
     static const char *const colors[] = {"auto", "always", "never", NULL};
     const fl_yaml *cache = fl_yaml_get(root, "cache");
     int r = fl_yaml_known(root, known, err), color = -1;
@@ -66,6 +89,9 @@ static int read_keys(struct owned *o, const fl_yaml *root, const char *path, fl_
         return r;
     if (color >= 0)
         o->config.color = colors[color];
+    r = read_llm(o, root, err);
+    if (r)
+        return r;
     if (!cache)
         return FL_OK;
     if (cache->kind != FL_YAML_SCALAR)

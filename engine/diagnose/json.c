@@ -148,6 +148,50 @@ static void put_timeline(fl_json *root, const struct fl_report *r)
     }
 }
 
+static void put_llm(fl_json *root, const struct fl_llm_report *l)
+{
+    fl_json *o, *a;
+
+    if (!l) {
+        fl_json_put_null(root, "llm");
+        return;
+    }
+    o = fl_json_put_object(root, "llm");
+    fl_json_put_z(o, "endpoint", l->endpoint);
+    fl_json_put_z(o, "model", l->model);
+    fl_json_put_z(o, "prompt", l->prompt);
+    if (l->tokens_in >= 0)
+        fl_json_put_int(o, "tokens_in", l->tokens_in);
+    if (l->tokens_out >= 0)
+        fl_json_put_int(o, "tokens_out", l->tokens_out);
+    fl_json_put_num(o, "seconds", l->seconds);
+    if (l->cost >= 0)
+        fl_json_put_num(o, "cost", l->cost);
+    if (l->error)
+        fl_json_put_z(o, "error", l->error);
+    else
+        fl_json_put_null(o, "error");
+    fl_json_put_z(o, "passed_over", l->passed_over);
+    fl_json_put_z(o, "disagreement", l->disagreement);
+    fl_json_put_bool(o, "grounded", l->grounded);
+    fl_json_put_bool(o, "decided", l->decided);
+    fl_json_put_z(o, "rules_said", l->rules_said);
+    fl_json_put_z(o, "cause", l->cause);
+    fl_json_put_z(o, "class", l->class_name);
+    fl_json_put_z(o, "summary", l->summary);
+    fl_json_put_z(o, "action", l->action);
+    if (l->cause)
+        fl_json_put_num(o, "confidence", l->confidence);
+    a = fl_json_put_array(o, "citations");
+    for (size_t i = 0; i < l->ncitations; i++) {
+        fl_json *c = fl_json_add_object(a);
+        put_place(c, &l->citations[i].at);
+        fl_json_put_z(c, "quote", l->citations[i].quote);
+        fl_json_put_z(c, "mark", l->citations[i].mark);
+        fl_json_put_bool(c, "grounds", l->citations[i].grounds);
+    }
+}
+
 static void put_input(fl_json *root, const struct fl_report *r)
 {
     fl_json *in = fl_json_put_object(root, "input"), *a = fl_json_put_array(in, "files");
@@ -188,7 +232,7 @@ int fl_report_json(const struct fl_report *r, bool indented, char **out, fl_err 
     put_action(root, r);
     put_timeline(root, r);
     fl_neighbours_put(root, r->neighbours, r->nneighbours);
-    fl_json_put_null(root, "llm");
+    put_llm(root, r->llm);
     put_input(root, r);
     fl_json_put_z(root, "rules_version", r->rules_version);
     fl_json_put_z(root, "version", r->version);

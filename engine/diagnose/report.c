@@ -277,20 +277,19 @@ static void build_alternatives(struct builder *b, struct fl_report *r)
     r->nalternatives = n;
 }
 
-static void build_location(struct builder *b, const struct fl_location *w, struct fl_report *r)
+void fl_report_place(struct fl_job *j, const struct fl_location *w, struct fl_report *r)
 {
-    const char **hosts = fl_arena_alloc(&b->j->arena, FL_PLACES * 2 * sizeof(*hosts));
+    const char **hosts = fl_arena_alloc(&j->arena, FL_PLACES * 2 * sizeof(*hosts));
     const char **gpus = hosts ? hosts + FL_PLACES : NULL;
-    int32_t *numbers = fl_arena_alloc(&b->j->arena, FL_PLACES * 2 * sizeof(*numbers));
+    int32_t *numbers = fl_arena_alloc(&j->arena, FL_PLACES * 2 * sizeof(*numbers));
 
     if (!hosts || !numbers) {
-        b->failed = true;
-        return;
+        return; /* the arena remembers */
     }
     memcpy(numbers, w->ranks, sizeof(w->ranks));
     memcpy(numbers + FL_PLACES, w->gpu_indices, sizeof(w->gpu_indices));
     for (size_t i = 0; i < w->nhosts; i++)
-        hosts[i] = host_name(b->j, w->hosts[i]);
+        hosts[i] = host_name(j, w->hosts[i]);
     for (size_t i = 0; i < w->ngpus; i++)
         gpus[i] = w->gpus[i].p;
     r->location.ranks = numbers;
@@ -475,7 +474,7 @@ int fl_report_build(struct fl_job *j, const struct fl_verdict *v, const struct f
 
     build_cause(&b, &r);
     build_evidence(&b, &r);
-    build_location(&b, where, &r);
+    fl_report_place(b.j, where, &r);
     build_follow_on(&b, &r);
     build_alternatives(&b, &r);
     fl_report_action(b.j, d, &r);

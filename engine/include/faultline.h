@@ -77,9 +77,12 @@ int fl_data_dir(char *out, size_t cap, fl_err *err);
 struct fl_config {                /* one file; what it does not say is NULL, 0 or false */
     const char *const *rule_dirs; /* `rules`: folders added to the shipped ones */
     size_t nrule_dirs;
-    const char *cache_dir; /* `cache`: a folder */
-    bool no_cache;         /* `cache: false` */
-    const char *color;     /* `color`: auto, always or never */
+    const char *cache_dir;           /* `cache`: a folder */
+    bool no_cache;                   /* `cache: false` */
+    const char *color;               /* `color`: auto, always or never */
+    const struct fl_ask_config *llm; /* `llm`: for fl_diagnosis_ask(); NULL: none */
+    const char *const *endpoints;    /* their URLs, in the order of asking */
+    size_t nendpoints;
 };
 
 /* Reads one configuration file. Folders that are not absolute are taken from the file's own
@@ -145,6 +148,28 @@ struct fl_neighbour {
     size_t nmatched;
 };
 
+struct fl_citation {
+    struct fl_place at; /* where the quote stands, or where it was said to */
+    const char *quote;
+    const char *text; /* that line; NULL when it was not found */
+    const char *mark; /* exact, nearby (corrected), elsewhere, not_found */
+    bool grounds;     /* it is there, and can carry a claim */
+};
+struct fl_llm_report {
+    const char *endpoint, *model, *prompt; /* NULL: unknown */
+    int64_t tokens_in, tokens_out;         /* -1: not told */
+    double seconds, cost;                  /* cost below 0: not known */
+    const char *error;                     /* NULL, or why there is no answer */
+    const char *passed_over;               /* endpoints that did not answer, a line each */
+    const char *disagreement;              /* of several votes */
+    const char *rules_said;                /* cause id of the deterministic answer */
+    bool grounded, decided;
+    const char *cause, *class_name, *summary, *action; /* NULL without an answer */
+    double confidence;
+    const struct fl_citation *citations;
+    size_t ncitations;
+};
+
 struct fl_report {
     const char *outcome; /* "diagnosed", "unknown", "healthy" */
     struct {
@@ -193,6 +218,7 @@ struct fl_report {
     size_t nattempts;
     const struct fl_neighbour *neighbours; /* past incidents like it, see fl_diagnosis_consult() */
     size_t nneighbours;
+    const struct fl_llm_report *llm; /* NULL: no model was asked */
     struct {
         const struct fl_input_file *files;
         size_t nfiles;
@@ -362,6 +388,27 @@ int fl_memory_reindex(fl_memory *m, const struct fl_reindex_opts *opts, struct f
  * diagnosis must have been made with fl_diagnose_opts.digest.
  */
 int fl_diagnosis_consult(fl_diagnosis *d, fl_memory *m, fl_err *err);
+
+struct fl_ask_opts {
+    const struct fl_config *config; /* its `llm` */
+    bool force;         /* ask whatever the rules said; a confident answer of theirs stands */
+    double seconds;     /* the whole answer; 0: 240 */
+    const char *record; /* folder to keep requests and replies in; NULL: none */
+    const char *replay; /* folder to take the replies from, without a network */
+    fl_memory *memory;  /* its neighbours are sent along; may be NULL */
+    const volatile int *cancel; /* sig_atomic_t; may be NULL */
+};
+/*
+ * Asks the configured endpoints about a job that the rules do not resolve, or resolve under
+ * `ask_below`, and checks the answer against the log. Never fails for an endpoint: what went wrong
+ * stands in the report's `llm.error` and the deterministic answer stands. The diagnosis must have
+ * been made with fl_diagnose_opts.digest.
+ */
+int fl_diagnosis_ask(const fl_engine *e, fl_diagnosis *d, const struct fl_ask_opts *opts,
+                     fl_err *err);
+/* What would be sent, redacted. `m` and `c` may be NULL. Owned by the caller: fl_text_free. */
+int fl_diagnosis_prompt(const fl_engine *e, fl_diagnosis *d, const struct fl_config *c,
+                        fl_memory *m, char **out, size_t *tokens, fl_err *err);
 
 /* Over labelled cases: how often the right cause is among the first distinct ones that a search
  * finds, by each way of enum fl_search_by. */

@@ -105,11 +105,11 @@ struct fl_llm_question {
     const struct fl_llm_terms *terms;
     /* Looks at an answer of the right form: appends a line for each complaint and returns their
      * number, or a negative code. NULL: the form is all that matters. */
-    int (*check)(void *ctx, const struct fl_verdict *v, fl_buf *complaints, fl_err *err);
+    int (*check)(void *ctx, const struct fl_said *v, fl_buf *complaints, fl_err *err);
     void *check_ctx;
 };
 struct fl_llm_verdict {
-    struct fl_verdict verdict;
+    struct fl_said verdict;
     struct fl_llm_answer answer; /* of the turn that is taken; tokens, cost and time of all turns */
     unsigned turns;              /* 1, or 2 with a repair */
     int complaints;              /* of `check` that the second turn did not mend */

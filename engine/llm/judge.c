@@ -34,7 +34,7 @@ void fl_llm_verdict_dispose(struct fl_llm_verdict *v)
 
 /* Complaints about the answer's form or substance; *formed says whether it has the right form. */
 static int examine(const struct fl_llm_question *q, const struct fl_llm_answer *a, fl_arena *arena,
-                   struct fl_verdict *v, bool *formed, fl_buf *complaints, fl_err *err)
+                   struct fl_said *v, bool *formed, fl_buf *complaints, fl_err *err)
 {
     fl_str object;
     fl_err said = {0};
@@ -57,7 +57,7 @@ static int examine(const struct fl_llm_question *q, const struct fl_llm_answer *
             fl_buf_addz(complaints, "- The reply was cut off at its allowed length.\n");
         return 1;
     }
-    n = fl_verdict_read(object, q->terms, arena, v, complaints, err);
+    n = fl_said_read(object, q->terms, arena, v, complaints, err);
     if (n)
         return n;
     *formed = true;
@@ -150,7 +150,7 @@ static int repair(fl_llm *c, const struct fl_llm_question *q, fl_arena *arena, b
                   struct fl_llm_verdict *out, fl_err *err)
 {
     struct fl_llm_answer second;
-    struct fl_verdict v = {0};
+    struct fl_said v = {0};
     bool formed_now = false;
     fl_buf complaints;
     int r, n = 0;

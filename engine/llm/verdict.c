@@ -112,7 +112,7 @@ static const char *keep(struct reading *r, fl_str s)
     return fl_arena_z(r->arena, s);
 }
 
-static void read_cause(struct reading *r, struct fl_verdict *v)
+static void read_cause(struct reading *r, struct fl_said *v)
 {
     const char *z = text_of(r, r->root, "cause", ""), *near;
     const struct fl_llm_cause *c = z ? find_cause(r->terms, z) : NULL;
@@ -132,7 +132,7 @@ static void read_cause(struct reading *r, struct fl_verdict *v)
                  z);
 }
 
-static void read_class(struct reading *r, struct fl_verdict *v)
+static void read_class(struct reading *r, struct fl_said *v)
 {
     static const char *const words[] = {"infrastructure", "framework", "script", "-"};
     const char *z = text_of(r, r->root, "class", "");
@@ -147,7 +147,7 @@ static void read_class(struct reading *r, struct fl_verdict *v)
                  z);
 }
 
-static void read_action(struct reading *r, struct fl_verdict *v)
+static void read_action(struct reading *r, struct fl_said *v)
 {
     const char *z = text_of(r, r->root, "action", "");
     fl_buf list;
@@ -164,7 +164,7 @@ static void read_action(struct reading *r, struct fl_verdict *v)
     fl_buf_dispose(&list);
 }
 
-static void read_rest(struct reading *r, struct fl_verdict *v)
+static void read_rest(struct reading *r, struct fl_said *v)
 {
     const char *z = text_of(r, r->root, "summary", "");
     const fl_json *n = fl_json_get(r->root, "confidence");
@@ -221,7 +221,7 @@ static void tidy(fl_str *file, fl_str *quote, int64_t line)
 }
 
 static void read_citation(struct reading *r, const fl_json *o, size_t at,
-                          struct fl_verdict_citation *c)
+                          struct fl_said_citation *c)
 {
     char where[40];
     const char *file, *quote;
@@ -246,10 +246,10 @@ static void read_citation(struct reading *r, const fl_json *o, size_t at,
     c->quote = keep(r, fl_str_sub(q, 0, MAX_QUOTE));
 }
 
-static int read_citations(struct reading *r, struct fl_verdict *v)
+static int read_citations(struct reading *r, struct fl_said *v)
 {
     const fl_json *list = fl_json_get(r->root, "citations");
-    struct fl_verdict_citation *c;
+    struct fl_said_citation *c;
     size_t n = 0;
 
     if (!list || !fl_json_is_array(list)) {
@@ -273,10 +273,10 @@ static int read_citations(struct reading *r, struct fl_verdict *v)
     return FL_OK;
 }
 
-static int read_alternatives(struct reading *r, struct fl_verdict *v)
+static int read_alternatives(struct reading *r, struct fl_said *v)
 {
     const fl_json *list = fl_json_get(r->root, "alternatives");
-    struct fl_verdict_alternative *a;
+    struct fl_said_alternative *a;
 
     if (!list || !fl_json_is_array(list)) {
         complain(r, "\"alternatives\" %s",
@@ -301,11 +301,11 @@ static int read_alternatives(struct reading *r, struct fl_verdict *v)
     return FL_OK;
 }
 
-int fl_verdict_read(fl_str json, const struct fl_llm_terms *terms, fl_arena *arena,
-                    struct fl_verdict *out, fl_buf *complaints, fl_err *err)
+int fl_said_read(fl_str json, const struct fl_llm_terms *terms, fl_arena *arena,
+                 struct fl_said *out, fl_buf *complaints, fl_err *err)
 {
     struct reading r = {.terms = terms, .arena = arena, .complaints = complaints};
-    struct fl_verdict v = {0};
+    struct fl_said v = {0};
     fl_json *root = NULL;
     int status = fl_json_parse(json, "the reply", &root, err);
 

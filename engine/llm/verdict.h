@@ -18,20 +18,20 @@ struct fl_llm_terms {
     size_t nactions;
 };
 
-struct fl_verdict_citation {
+struct fl_said_citation {
     const char *file;
     int64_t line;
     const char *quote;
 };
-struct fl_verdict_alternative {
+struct fl_said_alternative {
     const char *id, *why;
 };
-struct fl_verdict {
+struct fl_said {
     const char *cause, *class_name, *summary, *action;
     double confidence;
-    const struct fl_verdict_citation *citations;
+    const struct fl_said_citation *citations;
     size_t ncitations; /* at most 20; those behind are dropped */
-    const struct fl_verdict_alternative *alternatives;
+    const struct fl_said_alternative *alternatives;
     size_t nalternatives; /* known causes other than `cause`, at most 8; the rest is dropped */
 };
 
@@ -40,7 +40,7 @@ struct fl_verdict {
  * a line appended to `complaints` in words for the model; 0 means that *out is valid, its strings
  * in the arena. Negative: memory ran out, or `json` does not parse. *out is untouched unless 0.
  */
-int fl_verdict_read(fl_str json, const struct fl_llm_terms *terms, fl_arena *arena,
-                    struct fl_verdict *out, fl_buf *complaints, fl_err *err);
+int fl_said_read(fl_str json, const struct fl_llm_terms *terms, fl_arena *arena,
+                 struct fl_said *out, fl_buf *complaints, fl_err *err);
 
 #endif

@@ -18,7 +18,7 @@ static const struct fl_llm_cause causes[] = {
 static const char *const actions[] = {"restart", "none"};
 static const struct fl_llm_terms terms = {causes, 3, actions, 2};
 
-static void check_verdict(const struct fl_verdict *v)
+static void check_verdict(const struct fl_said *v)
 {
     bool known = false;
 
@@ -39,7 +39,7 @@ static void check_verdict(const struct fl_verdict *v)
 
 static void try_text(fl_str text)
 {
-    struct fl_verdict v = {0};
+    struct fl_said v = {0};
     fl_str object = {NULL, 0};
     fl_err err = {0};
     fl_arena arena;
@@ -55,7 +55,7 @@ static void try_text(fl_str text)
         abort();
     fl_arena_init(&arena);
     fl_buf_init(&complaints, 65536);
-    r = fl_verdict_read(object, &terms, &arena, &v, &complaints, &err);
+    r = fl_said_read(object, &terms, &arena, &v, &complaints, &err);
     if (r < 0 || (r > 0 && (!complaints.n || v.cause)))
         abort();
     if (r == 0)

@@ -416,7 +416,7 @@ static void stream_options_are_left_out(void **state)
     }
 
 /* Complains about fw.hang, as if its quote were in no log. */
-static int check(void *ctx, const struct fl_verdict *v, fl_buf *complaints, fl_err *err)
+static int check(void *ctx, const struct fl_said *v, fl_buf *complaints, fl_err *err)
 {
     (void)err;
     ++*(int *)ctx;

@@ -74,7 +74,7 @@ static void the_object_is_found(void **state)
     assert_true(rows > 20);
 }
 
-static void show(const struct fl_verdict *v, fl_buf *out)
+static void show(const struct fl_said *v, fl_buf *out)
 {
     fl_buf_addf(out, "%s %s %s %.2f", v->cause, v->class_name, v->action, v->confidence);
     for (size_t i = 0; i < v->ncitations; i++)
@@ -98,12 +98,12 @@ static void verdicts_are_checked(void **state)
     fl_buf_init(&got, 65536);
     terms = fx_terms(&arena);
     while (next_row(&table, &row)) {
-        struct fl_verdict v = {0};
+        struct fl_said v = {0};
         fl_err err = {0};
         fl_str wanted = row.head.n ? row.head : row.rest;
         int n;
         fl_buf_clear(&got);
-        n = fl_verdict_read(row.input, &terms, &arena, &v, &got, &err);
+        n = fl_said_read(row.input, &terms, &arena, &v, &got, &err);
         if (n == 0)
             show(&v, &got);
         rows++;

@@ -1,0 +1,420 @@
+/*
+ * When a language model is asked, and what becomes of its answer.
+ *
+ * The deterministic answer is complete before anything is sent, and whatever goes wrong afterwards
+ * leaves it as it is: no endpoint, no answer, no JSON, an invented line, the time used up. The
+ * model can change cause and action only where the rules said `unknown` or stayed under
+ * `ask_below`, only to a known cause, and only when a line that it cites is there and can carry the
+ * claim; otherwise its answer is shown as an opinion. The action follows from the policy for that
+ * cause, and hosts are excluded only when a cited line names them.
+ *
+ * With several votes the endpoints are asked one after the other and must agree on the cause;
+ * a disagreement is told and decides nothing.
+ */
+#include "diagnose/ask.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "base/alloc.h"
+#include "diagnose/engine.h"
+#include "llm/record.h"
+
+#define CITATIONS 20
+#define CLAIM_MOST 0.75 /* what a model says of its own certainty is not calibrated */
+#define BUDGET_SECONDS 240
+
+struct answer {
+    struct fl_asking *a;
+    struct fl_llm_report *out;
+    struct fl_citation *citations;
+    bool grounded;
+};
+
+/* The transport in use: the network, a recording of it, or a recording instead of it. */
+struct wire {
+    fl_http_client *client;
+    struct fl_http_retry retry;
+    fl_llm_recorder *recorder;
+    const struct fl_http_transport *transport;
+    uint64_t seed;
+};
+
+static int open_wire(struct wire *w, const struct fl_ask_opts *o, fl_err *err)
+{
+    int r;
+
+    *w = (struct wire){.seed = fl_llm_seed(fl_http_world())};
+    if (o->replay) {
+        r = fl_llm_replay(o->replay, &w->recorder, &w->seed, err);
+        if (!r)
+            w->transport = fl_llm_recorder_transport(w->recorder);
+        return r;
+    }
+    r = fl_http_client_new(fl_http_world(), &w->client, err);
+    if (r)
+        return r;
+    w->retry = (struct fl_http_retry){.inner = fl_http_client_transport(w->client),
+                                      .world = fl_http_world()};
+    w->transport = fl_http_retry_transport(&w->retry);
+    if (o->record) {
+        r = fl_llm_record(o->record, w->seed, w->transport, &w->recorder, err);
+        if (!r)
+            w->transport = fl_llm_recorder_transport(w->recorder);
+    }
+    return r;
+}
+
+static void close_wire(struct wire *w)
+{
+    fl_llm_recorder_free(w->recorder);
+    fl_http_client_free(w->client);
+}
+
+/* Grounds every citation of a verdict; counts those that ground. */
+static int ground_all(struct answer *x, const struct fl_said *v, struct fl_citation *out,
+                      size_t *grounding, fl_buf *complaints, fl_err *err)
+{
+    *grounding = 0;
+    for (size_t i = 0; i < v->ncitations && i < CITATIONS; i++) {
+        const struct fl_said_citation *c = &v->citations[i];
+        const char *file = fl_asking_restore(x->a, c->file),
+                   *quote = fl_asking_restore(x->a, c->quote);
+        struct fl_grounding g;
+        int r = fl_ground(x->a, file, c->line, quote, &g, err);
+        bool grounds = g.mark <= FL_MARK_NEARBY && g.carries;
+        if (r)
+            return r;
+        if (out)
+            out[i] = (struct fl_citation){.at = g.mark <= FL_MARK_ELSEWHERE
+                                                    ? g.at
+                                                    : (struct fl_place){file, (uint64_t)c->line},
+                                          .quote = quote,
+                                          .text = g.text.p,
+                                          .mark = fl_ground_word(g.mark),
+                                          .grounds = grounds};
+        *grounding += grounds;
+        if (complaints && g.mark == FL_MARK_NOT_FOUND)
+            fl_buf_addf(complaints, "- The quote of %s:%lld does not stand in the log.\n", c->file,
+                        (long long)c->line);
+        else if (complaints && !grounds)
+            fl_buf_addf(complaints, "- %s:%lld does not show a failure by itself.\n", c->file,
+                        (long long)c->line);
+    }
+    return FL_OK;
+}
+
+static int check_verdict(void *ctx, const struct fl_said *v, fl_buf *complaints, fl_err *err)
+{
+    struct answer *x = ctx;
+    size_t grounding;
+    int r;
+
+    if (strcmp(v->cause, "unknown") == 0 || strcmp(v->cause, "none") == 0)
+        return 0;
+    if (!v->ncitations) {
+        fl_buf_addz(complaints, "- No line is cited.\n");
+        return 1;
+    }
+    r = ground_all(x, v, NULL, &grounding, complaints, err);
+    if (r)
+        return r;
+    if (grounding) {
+        fl_buf_clear(complaints);
+        return 0;
+    }
+    return 1;
+}
+
+/* Copies what must outlive the asking. */
+static const char *keep(struct answer *x, const char *text)
+{
+    return text ? fl_arena_z(&x->a->d->job.arena, fl_str_c(text)) : NULL;
+}
+
+static int take_verdict(struct answer *x, const struct fl_llm_verdict *v, fl_err *err)
+{
+    struct fl_llm_report *out = x->out;
+    size_t grounding = 0, n = v->verdict.ncitations < CITATIONS ? v->verdict.ncitations : CITATIONS;
+    int r;
+
+    x->citations = fl_arena_alloc(&x->a->d->job.arena, (n + 1) * sizeof(*x->citations));
+    if (!x->citations)
+        return fl_fail_nomem(err);
+    r = ground_all(x, &v->verdict, x->citations, &grounding, NULL, err);
+    if (r)
+        return r;
+    for (size_t i = 0; i < n; i++) {
+        struct fl_citation *c = &x->citations[i];
+        c->at.file = keep(x, c->at.file);
+        c->quote = keep(x, c->quote);
+        c->text = keep(x, c->text);
+    }
+    out->citations = x->citations;
+    out->ncitations = n;
+    out->grounded = x->grounded = grounding > 0;
+    out->cause = keep(x, v->verdict.cause);
+    out->class_name = keep(x, v->verdict.class_name);
+    out->summary = keep(x, fl_asking_restore(x->a, v->verdict.summary));
+    out->action = keep(x, v->verdict.action);
+    out->confidence = v->verdict.confidence;
+    return x->a->d->job.arena.failed ? fl_fail_nomem(err) : FL_OK;
+}
+
+static void take_figures(struct answer *x, const struct fl_llm_answer *a)
+{
+    struct fl_llm_report *out = x->out;
+
+    out->endpoint = keep(x, a->url);
+    out->model = keep(x, a->model);
+    out->prompt = keep(x, a->prompt);
+    out->tokens_in = a->tokens_in;
+    out->tokens_out = a->tokens_out;
+    out->seconds = a->seconds;
+    out->cost = a->cost;
+    if (a->failures.n)
+        out->passed_over = keep(x, a->failures.p);
+}
+
+/* Asks one endpoint, or all in order. */
+static int ask_one(struct answer *x, fl_llm *c, int endpoint, double deadline, fl_err *err)
+{
+    struct fl_llm_message messages[] = {{FL_LLM_SYSTEM, fl_buf_str(&x->a->system)},
+                                        {FL_LLM_USER, fl_buf_str(&x->a->user)}};
+    struct fl_llm_question q = {.ask = FL_LLM_ASK_INIT,
+                                .repair = &x->a->repair,
+                                .terms = &x->a->terms,
+                                .check = check_verdict,
+                                .check_ctx = x};
+    struct fl_llm_verdict v;
+    int r;
+
+    q.ask.messages = messages;
+    q.ask.nmessages = 2;
+    q.ask.schema = fl_buf_str(&x->a->schema);
+    q.ask.schema_name = "diagnosis";
+    q.ask.deadline = deadline;
+    q.ask.endpoint = endpoint;
+    q.ask.prompt = &x->a->prompt;
+    fl_llm_verdict_init(&v);
+    r = fl_llm_judge(c, &q, &x->a->arena, &v, err);
+    take_figures(x, &v.answer);
+    if (!r)
+        r = take_verdict(x, &v, err);
+    fl_llm_verdict_dispose(&v);
+    return r;
+}
+
+/* The hosts that a grounded citation names, of those that the log knows. */
+static void cited_hosts(const struct answer *x, struct fl_location *where)
+{
+    const struct fl_places *p = &x->a->d->job.places;
+
+    *where = (struct fl_location){.nhosts = 0};
+    for (size_t i = 0; i < x->out->ncitations; i++)
+        for (size_t h = 0; x->citations[i].grounds && h < p->nhosts && where->nhosts < FL_PLACES;
+             h++) {
+            int32_t real = fl_places_real_host(p, (int32_t)h);
+            bool there = false;
+            if (p->hosts[h].no_host || p->hosts[h].name.n < 3 || !x->citations[i].text ||
+                !fl_str_has(fl_str_c(x->citations[i].text), p->hosts[h].name))
+                continue;
+            for (size_t k = 0; k < where->nhosts; k++)
+                there |= where->hosts[k] == real;
+            if (!there)
+                where->hosts[where->nhosts++] = real;
+        }
+}
+
+/* The cited lines in front of what the rules had. */
+static int show_lines(struct answer *x, fl_err *err)
+{
+    struct fl_report *r = &x->a->d->report;
+    size_t n = 0;
+    struct fl_evidence *v =
+        fl_arena_alloc(&x->a->d->job.arena, (r->nevidence + x->out->ncitations + 1) * sizeof(*v));
+
+    if (!v)
+        return fl_fail_nomem(err);
+    for (size_t i = 0; i < x->out->ncitations; i++)
+        if (x->citations[i].grounds)
+            v[n++] = (struct fl_evidence){.at = x->citations[i].at,
+                                          .text = x->citations[i].text,
+                                          .role = n ? "confirm" : "root",
+                                          .cause = x->out->cause,
+                                          .rank = -1};
+    for (size_t i = 0; i < r->nevidence; i++) {
+        bool again = false;
+        for (size_t k = 0; k < n; k++)
+            again |= v[k].at.line == r->evidence[i].at.line && v[k].at.file &&
+                     r->evidence[i].at.file && strcmp(v[k].at.file, r->evidence[i].at.file) == 0;
+        if (!again)
+            v[n++] = r->evidence[i];
+    }
+    r->evidence = v;
+    r->nevidence = n;
+    return FL_OK;
+}
+
+/* The answer becomes the diagnosis. */
+static int decide(struct answer *x, fl_err *err)
+{
+    struct fl_diagnosis *d = x->a->d;
+    const struct fl_ruleset *rs = d->job.rules;
+    int cause = fl_ruleset_cause(rs, fl_str_c(x->out->cause));
+    struct fl_candidate_cause *w;
+    struct fl_report *r = &d->report;
+
+    if (cause < 0 || cause == rs->unknown || cause == rs->none)
+        return FL_OK;
+    x->out->decided = true;
+    if (d->verdict.outcome == FL_OUTCOME_DIAGNOSED && strcmp(r->cause.id, x->out->cause) == 0)
+        return FL_OK; /* it says what the rules said */
+    w = fl_arena_alloc(&d->job.arena, sizeof(*w));
+    if (!w)
+        return fl_fail_nomem(err);
+    w->cause = (uint16_t)cause;
+    w->attempt = d->verdict.attempt;
+    d->verdict.outcome = FL_OUTCOME_DIAGNOSED;
+    d->verdict.winner = w;
+    d->verdict.decided_by = "llm";
+    d->verdict.confidence = x->out->confidence < CLAIM_MOST ? x->out->confidence : CLAIM_MOST;
+    cited_hosts(x, &d->where);
+    fl_decide(&d->job, &d->verdict, &d->where, &d->decision);
+    r->outcome = "diagnosed";
+    r->cause.id = rs->causes[cause].id;
+    r->cause.class_name = fl_class_word(rs->causes[cause].class);
+    r->cause.title = rs->causes[cause].title;
+    r->cause.confidence = d->verdict.confidence;
+    r->cause.decided_by = "llm";
+    r->cause.rule = NULL;
+    r->cause.summary = x->out->summary;
+    fl_report_place(&d->job, &d->where, r);
+    fl_report_action(&d->job, &d->decision, r);
+    return show_lines(x, err);
+}
+
+/* Asks as many as have a vote. */
+static int ask_all(struct answer *x, fl_llm *c, const struct fl_ask_config *config, double deadline,
+                   fl_err *err)
+{
+    const char *first = NULL;
+    unsigned votes = config->votes < config->n ? config->votes : (unsigned)config->n;
+    int r;
+
+    if (votes < 2)
+        return ask_one(x, c, -1, deadline, err);
+    for (unsigned i = 0; i < votes; i++) {
+        struct fl_llm_report before = *x->out;
+        r = ask_one(x, c, (int)i, deadline, err);
+        if (r && i) { /* what was answered stands */
+            *x->out = before;
+            x->out->error = keep(x, err ? err->msg : "an endpoint did not answer");
+            return FL_OK;
+        }
+        if (r)
+            return r;
+        if (first && strcmp(first, x->out->cause) != 0) {
+            x->out->disagreement = fl_arena_f(&x->a->d->job.arena, "%s says %s, %s says %s",
+                                              before.model, first, x->out->model, x->out->cause);
+            x->out->grounded = x->grounded = false;
+            return FL_OK;
+        }
+        first = x->out->cause;
+    }
+    return FL_OK;
+}
+
+static const char *rules_said(const struct fl_diagnosis *d)
+{
+    return d->report.outcome[0] == 'd'   ? d->report.cause.id
+           : d->report.outcome[0] == 'u' ? "unknown"
+                                         : "none";
+}
+
+static int ask(struct fl_diagnosis *d, const fl_engine *e, const struct fl_ask_config *config,
+               const struct fl_ask_opts *o, struct fl_llm_report *out, bool may_decide, fl_err *err)
+{
+    struct fl_llm_opts lo = {
+        .endpoints = config->endpoints, .nendpoints = config->n, .cancel = o->cancel};
+    struct answer x = {.out = out};
+    struct fl_asking asking;
+    fl_llm *c = NULL;
+    struct wire w;
+    fl_err why = {0};
+    double budget = o->seconds > 0 ? o->seconds : BUDGET_SECONDS;
+    int r = open_wire(&w, o, &why), made;
+
+    made = r ? r : fl_asking_new(e, d, config, o->memory, w.seed, &asking, &why);
+    r = made;
+    if (!r) {
+        x.a = &asking;
+        lo.transport = w.transport;
+        r = fl_llm_new(&lo, &c, &why);
+    }
+    if (!r)
+        r = ask_all(&x, c, config, fl_llm_now(c) + budget, &why);
+    if (r && r != FL_ENOMEM) {
+        out->error = fl_arena_z(&d->job.arena, fl_str_c(why.msg));
+        r = FL_OK;
+    } else if (!r && x.grounded && may_decide) {
+        r = decide(&x, &why);
+    }
+    fl_llm_free(c);
+    if (!made)
+        fl_asking_dispose(&asking);
+    close_wire(&w);
+    return r ? fl_fail(err, r, "%s", why.msg) : FL_OK;
+}
+
+int fl_diagnosis_ask(const fl_engine *e, fl_diagnosis *d, const struct fl_ask_opts *o, fl_err *err)
+{
+    const struct fl_ask_config *config = o->config ? o->config->llm : NULL;
+    bool unsure = d->verdict.outcome == FL_OUTCOME_UNKNOWN ||
+                  (d->verdict.outcome == FL_OUTCOME_DIAGNOSED && config &&
+                   d->verdict.confidence < config->ask_below);
+    struct fl_llm_report *out;
+
+    if (!config || !config->n || (!unsure && !o->force) || d->report.llm)
+        return FL_OK;
+    if (!d->job.gather)
+        return fl_fail(err, FL_EUSAGE,
+                       "this log was read without keeping what is sent; set "
+                       "fl_diagnose_opts.digest");
+    out = fl_arena_alloc(&d->job.arena, sizeof(*out));
+    if (!out)
+        return fl_fail_nomem(err);
+    *out = (struct fl_llm_report){.tokens_in = -1,
+                                  .tokens_out = -1,
+                                  .cost = -1,
+                                  .rules_said = rules_said(d),
+                                  .endpoint = config->endpoints[0].url};
+    d->report.llm = out;
+    return ask(d, e, config, o, out, unsure, err);
+}
+
+int fl_diagnosis_prompt(const fl_engine *e, fl_diagnosis *d, const struct fl_config *c,
+                        fl_memory *m, char **out, size_t *tokens, fl_err *err)
+{
+    struct fl_ask_config plain = {.ask_below = 0.8, .votes = 1, .redact = true};
+    struct fl_asking a;
+    fl_buf b;
+    int r = fl_asking_new(e, d, c && c->llm ? c->llm : &plain, m, fl_llm_seed(fl_http_world()), &a,
+                          err);
+
+    if (r)
+        return r;
+    fl_buf_init(&b, 16u << 20);
+    fl_buf_addz(&b, "[system]\n");
+    fl_buf_add(&b, fl_buf_str(&a.system));
+    fl_buf_addz(&b, "\n[user]\n");
+    fl_buf_add(&b, fl_buf_str(&a.user));
+    *tokens = a.tokens;
+    r = fl_buf_check(&b, "the prompt", err);
+    *out = r ? NULL : fl_buf_take(&b);
+    if (!r && !*out)
+        r = fl_fail_nomem(err);
+    fl_buf_dispose(&b);
+    fl_asking_dispose(&a);
+    return r;
+}

@@ -1,0 +1,65 @@
+#ifndef FL_DIAGNOSE_ASK_H
+#define FL_DIAGNOSE_ASK_H
+/*
+ * Asking a language model about a diagnosed job.
+ *
+ *   ask_config.c  the section `llm` of the configuration
+ *   ask_prompt.c  what is sent: digest, neighbours, what the rules said, redacted
+ *   ground.c      is what the model cites there, and can it carry a claim?
+ *   ask.c         when to ask, and what becomes of the answer
+ */
+#include "base/yaml.h"
+#include "diagnose/memory.h"
+#include "diagnose/page.h"
+#include "llm/chat.h"
+#include "redact/redact.h"
+
+struct fl_ask_config {
+    struct fl_llm_endpoint *endpoints;
+    size_t n;
+    double ask_below;
+    unsigned votes;
+    bool redact;
+    const fl_str *patterns; /* of what else is secret */
+    size_t npatterns;
+    const fl_str *plain_to; /* URLs that may get the text unredacted */
+    size_t nplain_to;
+};
+/* Reads the map `llm`; NULL gives the defaults. Everything in the arena. */
+int fl_ask_config_read(const fl_yaml *llm, fl_arena *a, struct fl_ask_config *out, fl_err *err);
+/* Whether this endpoint may get the text as it is. */
+bool fl_ask_plain(const struct fl_ask_config *c, const struct fl_llm_endpoint *e);
+
+/* What is sent. */
+struct fl_asking {
+    const fl_engine *engine;
+    struct fl_diagnosis *d;
+    const struct fl_ask_config *config;
+    fl_arena arena;
+    fl_digest_page *page;
+    fl_neighbours *neighbours; /* owned here unless the diagnosis has them */
+    fl_redactor *redactor;     /* NULL: nothing is redacted */
+    struct fl_prompt prompt, repair;
+    struct fl_llm_terms terms;
+    fl_buf system, user, schema;
+    size_t tokens;
+};
+int fl_asking_new(const fl_engine *e, struct fl_diagnosis *d, const struct fl_ask_config *c,
+                  fl_memory *m, uint64_t seed, struct fl_asking *out, fl_err *err);
+void fl_asking_dispose(struct fl_asking *a);
+/* Puts placeholders back; the text is in the asking's arena. */
+const char *fl_asking_restore(struct fl_asking *a, const char *text);
+
+enum fl_ground_mark { FL_MARK_EXACT, FL_MARK_NEARBY, FL_MARK_ELSEWHERE, FL_MARK_NOT_FOUND };
+const char *fl_ground_word(enum fl_ground_mark m);
+struct fl_grounding {
+    enum fl_ground_mark mark;
+    struct fl_place at; /* where the quote stands, when it stands anywhere */
+    fl_str text;        /* that line */
+    bool carries;       /* it can carry a claim */
+};
+/* Looks for a quote in the digest, then in the log itself where that can be read again. */
+int fl_ground(struct fl_asking *a, const char *file, int64_t line, const char *quote,
+              struct fl_grounding *out, fl_err *err);
+
+#endif
