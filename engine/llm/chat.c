@@ -54,6 +54,16 @@ double fl_llm_now(const fl_llm *c)
     return c->o.world->now(c->o.world->ctx);
 }
 
+uint64_t fl_llm_seed(const struct fl_http_world *world)
+{
+    uint64_t high, low;
+
+    world = world ? world : fl_http_world();
+    high = (uint64_t)(world->chance(world->ctx) * 4294967296.0);
+    low = (uint64_t)(world->chance(world->ctx) * 4294967296.0);
+    return high << 32 | low;
+}
+
 void fl_llm_answer_init(struct fl_llm_answer *a)
 {
     memset(a, 0, sizeof(*a));

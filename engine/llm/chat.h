@@ -11,6 +11,7 @@
 
 #include "base/buf.h"
 #include "base/err.h"
+#include "base/yaml.h"
 #include "http/http.h"
 #include "llm/prompt.h"
 #include "llm/verdict.h"
@@ -30,6 +31,15 @@ struct fl_llm_endpoint {
     double price_in, price_out; /* of a million tokens; both 0: not known */
 };
 
+/*
+ * Reads one item of llm.endpoints: the members above under their names, extra_headers a map of name
+ * to value, prices as price_in and price_out. Unknown keys are errors, and so is a key in the file
+ * itself. "~/" in a path is the home folder. Strings live in the arena. All extra headers count as
+ * secrets.
+ */
+int fl_llm_endpoint_read(const fl_yaml *map, fl_arena *arena, struct fl_llm_endpoint *out,
+                         fl_err *err);
+
 struct fl_llm_opts {
     const struct fl_llm_endpoint *endpoints; /* kept by the caller, like all that they point to */
     size_t nendpoints;
@@ -44,6 +54,8 @@ typedef struct fl_llm fl_llm;
 int fl_llm_new(const struct fl_llm_opts *opts, fl_llm **out, fl_err *err);
 void fl_llm_free(fl_llm *c);
 double fl_llm_now(const fl_llm *c); /* the clock that deadlines are measured on */
+/* 64 random bits from the world's chance, for fences and recordings. */
+uint64_t fl_llm_seed(const struct fl_http_world *world);
 
 enum fl_llm_role { FL_LLM_SYSTEM, FL_LLM_USER, FL_LLM_ASSISTANT };
 struct fl_llm_message {
@@ -121,6 +133,29 @@ void fl_llm_verdict_dispose(struct fl_llm_verdict *v);
  * form: complaints of `check` may be left. The verdict's strings live in the arena. */
 int fl_llm_judge(fl_llm *c, const struct fl_llm_question *q, fl_arena *arena,
                  struct fl_llm_verdict *out, fl_err *err);
+
+/* ---- a conversation ---- */
+
+/*
+ * Carries what was rendered (the digest among it) once, at its beginning, and the turns behind it.
+ * When question, turns and answer would not fit into `room` tokens, the oldest turns are left out
+ * of what is sent, never the beginning.
+ */
+typedef struct fl_llm_talk fl_llm_talk;
+/* Copies `begin`, its messages in order. `room`: tokens of context; 0: 8192. */
+int fl_llm_talk_new(const struct fl_llm_message *begin, size_t n, unsigned room, fl_llm_talk **out,
+                    fl_err *err);
+void fl_llm_talk_free(fl_llm_talk *t);
+/*
+ * Asks one question. `ask` has everything but the messages. On success question and answer (without
+ * its reasoning) become a turn; an answer that was stopped or broke off is kept as far as it came,
+ * since the person has read it. FL_ELIMIT when the question does not fit even without any turn.
+ */
+int fl_llm_talk_ask(fl_llm_talk *t, fl_llm *c, const struct fl_llm_ask *ask, fl_str question,
+                    struct fl_llm_answer *out, fl_err *err);
+size_t fl_llm_talk_turns(const fl_llm_talk *t);
+/* Turns that the last question was asked without. */
+size_t fl_llm_talk_left_out(const fl_llm_talk *t);
 
 /* ---- looking at an endpoint ---- */
 

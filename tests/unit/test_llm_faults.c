@@ -338,6 +338,29 @@ static void keys_reach_the_server_and_nobody_else(void **state)
     unlink(key);
 }
 
+static void proxies_are_for_others(void **state)
+{
+    static const char *const args[] = {"--mode", "refuse", NULL};
+    const struct fx_server *s = *state;
+    struct fx_server dead = fx_serve(args);
+    char proxy[60];
+    struct job j;
+
+    snprintf(proxy, sizeof(proxy), "http://127.0.0.1:%d", dead.port);
+    setenv("http_proxy", proxy, 1); /* loopback is reached without it */
+    begin(&j, s->port, "good", "http");
+    if (ask(&j, false))
+        fail_msg("%s", j.err.msg);
+    j.e.proxy = proxy; /* unless it is named */
+    assert_int_equal(ask(&j, false), FL_EBACKEND);
+    snprintf(proxy, sizeof(proxy), "http://127.0.0.1:%d", s->port);
+    if (ask(&j, false)) /* the server takes a whole URL as well */
+        fail_msg("%s", j.err.msg);
+    end(&j);
+    unsetenv("http_proxy");
+    fx_stop(&dead);
+}
+
 static void a_schema_is_given_up_once(void **state)
 {
     const struct fx_server *s = *state;
@@ -509,6 +532,7 @@ int main(void)
         cmocka_unit_test(cancel_and_deadline_act),
         cmocka_unit_test(certificates_are_verified),
         cmocka_unit_test(keys_reach_the_server_and_nobody_else),
+        cmocka_unit_test(proxies_are_for_others),
         cmocka_unit_test(a_schema_is_given_up_once),
         cmocka_unit_test(verdicts_of_all_kinds),
         cmocka_unit_test(a_probe_says_what_is_wrong),
