@@ -334,8 +334,8 @@ static void the_hash_follows_text_and_schema(void **state)
         "---\nid: t\nversion: 2\ntoken_budget: 10\n---\n[user]\nx\n",
         "---\nid: t\nversion: 2\ntoken_budget: 10\n---\n[user]\ny\n",
         "---\nid: t\nversion: 3\ntoken_budget: 10\n---\n[user]\nx\n",
-        "---\nid: t\nversion: 2\ntoken_budget: 10\noutput_schema: '{\"type\":\"string\"}'\n---\n"
-        "[user]\nx\n",
+        ("---\nid: t\nversion: 2\ntoken_budget: 10\noutput_schema: '{\"type\":\"string\"}'\n---\n"
+         "[user]\nx\n"),
     };
     struct fl_prompt p[4], again;
     fl_arena arena;
