@@ -43,6 +43,7 @@ void cli_help_all(const struct out *o);
 
 int cmd_diagnose(const struct cli_args *args);
 int cmd_compress(const struct cli_args *args);
+int cmd_prompt(const struct cli_args *args);
 int cmd_search(const struct cli_args *args);
 int cmd_rules_list(const struct cli_args *args);
 int cmd_rules_show(const struct cli_args *args);

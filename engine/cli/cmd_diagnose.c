@@ -38,25 +38,57 @@ static int status_of(const struct fl_report *r, const struct cli_args *args)
     return r->outcome[0] == 'd' ? CLI_OK : CLI_NONE;
 }
 
-/* What past incidents say of a job that no rule resolves. That they cannot be asked is told, and
- * changes nothing else. */
+/* What a language model says, where one is configured. */
+static void ask(const struct cli_session *s, const struct cli_args *args, fl_diagnosis *d,
+                fl_memory *m)
+{
+    struct fl_ask_opts o = {.config = s->config,
+                            .force = args->ask,
+                            .seconds = args->seconds,
+                            .record = args->record,
+                            .replay = args->replay,
+                            .memory = m};
+    const struct fl_report *r = fl_diagnosis_report(d);
+    struct progress progress;
+    fl_err err;
+
+    progress_init(&progress, "answer", args->quiet);
+    progress_say(&progress, "asking the language model");
+    if (fl_diagnosis_ask(s->engine, d, &o, &err))
+        cli_note(args, "the language model could not be asked: %s", err.msg);
+    progress_end(&progress);
+    if (r->llm && r->llm->error)
+        cli_note(args, "no answer of a language model: %s", r->llm->error);
+}
+
+/* Past incidents are asked about a job that no rule resolves, a language model about one that the
+ * rules do not resolve surely. That they cannot be asked is told, and changes nothing else. */
 static void consult(const struct cli_session *s, const struct cli_args *args, fl_diagnosis *d)
 {
+    bool unknown = fl_diagnosis_report(d)->outcome[0] == 'u';
+    bool model = s->config && s->config->nendpoints && !args->offline &&
+                 fl_diagnosis_wants_model(d, s->config, args->ask);
     struct progress progress;
     fl_memory *m = NULL;
     fl_err err;
-    int r;
+    int r = 0;
 
-    progress_init(&progress, "incidents", args->quiet);
-    progress_say(&progress, "asking the memory of past incidents");
-    r = fl_memory_open(s->engine, NULL, &m, &err);
-    if (!r)
-        r = fl_diagnosis_consult(d, m, &err);
-    progress_end(&progress);
-    if (r)
-        cli_note(args, "past incidents could not be asked: %s", err.msg);
-    else if (fl_memory_note(m))
-        cli_note(args, "%s", fl_memory_note(m));
+    if (!model && (!unknown || args->no_memory))
+        return;
+    if (!args->no_memory) {
+        progress_init(&progress, "incidents", args->quiet);
+        progress_say(&progress, "asking the memory of past incidents");
+        r = fl_memory_open(s->engine, NULL, &m, &err);
+        if (!r)
+            r = fl_diagnosis_consult(d, m, &err);
+        progress_end(&progress);
+        if (r)
+            cli_note(args, "past incidents could not be asked: %s", err.msg);
+        else if (fl_memory_note(m))
+            cli_note(args, "%s", fl_memory_note(m));
+    }
+    if (model)
+        ask(s, args, d, m);
     fl_memory_free(m);
 }
 
@@ -85,8 +117,7 @@ static int one(const struct cli_session *s, const struct cli_args *args, const c
     if (status)
         return cli_fail_err(&err);
     r = fl_diagnosis_report(d);
-    if (r->outcome[0] == 'u' && !args->no_memory)
-        consult(s, args, d);
+    consult(s, args, d);
     if (args->json) {
         status = print_json(r, !args->each && isatty(STDOUT_FILENO));
     } else {

@@ -35,7 +35,9 @@ struct cli_args {
     uint32_t k;                 /* neighbours; 0: the default */
     struct cli_share floor;
     const char *text; /* to look up */
-    bool search, no_memory;
+    bool search, no_memory, ask;
+    uint32_t seconds; /* of the whole answer; 0: the default */
+    const char *record, *replay;
     const char **rest; /* the arguments that are no options */
     size_t nrest;
 };

@@ -111,3 +111,51 @@ unsigned out_neighbours(const struct out *o, const struct fl_report *r, size_t m
     }
     return lines;
 }
+
+static const char *mark_words(const struct fl_citation *c)
+{
+    if (strcmp(c->mark, "exact") == 0)
+        return c->grounds ? "as cited" : "there, but it proves nothing";
+    if (strcmp(c->mark, "nearby") == 0)
+        return c->grounds ? "found nearby" : "found nearby, but it proves nothing";
+    return strcmp(c->mark, "elsewhere") == 0 ? "stands elsewhere" : "not in the log";
+}
+
+unsigned out_model(const struct out *o, const struct fl_report *r, bool verbose)
+{
+    const struct fl_llm_report *l = r->llm;
+    struct out_line t = {.n = 0};
+    unsigned lines = 0;
+
+    if (!l)
+        return 0;
+    if (!l->cause) {
+        out_line_add(&t, "no answer: %s", l->error ? l->error : "nothing usable came");
+        return out_wrapped(o, "MODEL", t.p, verbose ? 0 : 2);
+    }
+    out_line_add(&t, "%s says %s%s", l->model && *l->model ? l->model : l->endpoint, l->cause,
+                 l->decided                             ? ""
+                 : strcmp(l->cause, l->rules_said) == 0 ? ", as the rules do"
+                                                        : " (an opinion: it decides nothing)");
+    if (l->disagreement)
+        out_line_add(&t, "; they disagree: %s", l->disagreement);
+    lines += out_wrapped(o, "MODEL", t.p, 2);
+    if (l->summary && r->cause.summary != l->summary)
+        lines += out_wrapped(o, "", l->summary, verbose ? 0 : 3);
+    for (size_t i = 0; i < l->ncitations && (verbose || i < 2); i++) {
+        const struct fl_citation *c = &l->citations[i];
+        t = (struct out_line){.n = 0};
+        out_line_add(&t, "%s:%llu (%s): %s", c->at.file ? c->at.file : "?",
+                     (unsigned long long)c->at.line, mark_words(c), c->quote ? c->quote : "");
+        lines += out_wrapped(o, "", t.p, verbose ? 0 : 2);
+    }
+    t = (struct out_line){.n = 0};
+    out_line_add(&t, "the rules alone said %s", l->rules_said);
+    if (l->tokens_in >= 0)
+        out_line_add(&t, "; %lld tokens in, %lld out", (long long)l->tokens_in,
+                     (long long)l->tokens_out);
+    out_line_add(&t, "; %.1f s", l->seconds);
+    if (l->cost >= 0)
+        out_line_add(&t, "; cost %.4f", l->cost);
+    return lines + out_wrapped(o, "", t.p, 1);
+}

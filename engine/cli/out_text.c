@@ -416,6 +416,7 @@ void out_report(const struct out *o, const struct fl_report *r, bool verbose)
                               : unknown ? 3
                                         : 1,
                               verbose);
+    lines += out_model(o, r, verbose);
     lines += out_neighbours(o, r, verbose ? r->nneighbours : 3);
     if (unknown)
         lines += wanted(o, r);

@@ -11,6 +11,8 @@
 void out_report(const struct out *o, const struct fl_report *r, bool verbose);
 /* What out_report adds when verbose; in out_more.c. */
 void out_report_more(const struct out *o, const struct fl_report *r);
+/* What a language model said, with its citations and their marks. Returns the lines printed. */
+unsigned out_model(const struct out *o, const struct fl_report *r, bool verbose);
 /* Past incidents like it, at most `most`; in out_more.c. Returns the lines printed. */
 unsigned out_neighbours(const struct out *o, const struct fl_report *r, size_t most);
 /* "file:line" of a place, at most `columns` wide; returns the columns printed. */

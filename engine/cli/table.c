@@ -55,7 +55,16 @@ static const struct cli_opt diagnose_opts[] = {
     FLAG(0, "exit-decision", exit_decision,
          "let the exit status carry what to do next: 0 restart, 10 restart elsewhere, 11 test "
          "first, 12 roll back, 20 ask a person, 93 stop, 94 nothing to do; errors keep 2 to 4"),
-    FLAG(0, "offline", offline, "use no network (this version never does)"),
+    FLAG(0, "offline", offline, "use no network, whatever the configuration says"),
+    FLAG(0, "ask", ask,
+         "ask the configured language model whatever the rules say; a confident answer of theirs "
+         "stands, and the model's is shown beside it"),
+    {0, "budget-seconds", "N", CLI_OPT_NUM, AT(seconds), NULL, 1, 86400,
+     "the most time that the whole answer may take (else 240); the rules' answer is what you get "
+     "when it is up"},
+    VALUE(0, "record", "DIR", CLI_OPT_TEXT, record,
+          "keep what was sent and answered in DIR, redacted and without keys"),
+    VALUE(0, "replay", "DIR", CLI_OPT_TEXT, replay, "take the answers from DIR; no network"),
     FLAG(0, "no-memory", no_memory,
          "do not look among past incidents when no rule knows the failure"),
     VALUE(0, "since", "TIME", CLI_OPT_TIME, since_us,
@@ -73,6 +82,12 @@ static const struct cli_opt compress_opts[] = {
     VALUE(0, "since", "TIME", CLI_OPT_TIME, since_us,
           "take no evidence from lines older than this, as the log prints its time"),
     VALUE(0, "until", "TIME", CLI_OPT_TIME, until_us, "nor from lines later than this"),
+    THREADS,
+    END,
+};
+
+static const struct cli_opt prompt_opts[] = {
+    FLAG(0, "no-memory", no_memory, "without past incidents"),
     THREADS,
     END,
 };
@@ -189,6 +204,20 @@ const struct cli_command cli_commands[] = {
      .min_args = 0,
      .max_args = SIZE_MAX,
      .run = cmd_search},
+    {.name = "prompt",
+     .args = "LOG...",
+     .brief = "print what a language model would be sent, and send nothing",
+     .about =
+         "The prompt of `diagnose LOG` as it would leave this machine: the digest, the nearest "
+         "past incidents and what the rules said, with secrets, names and addresses replaced "
+         "by placeholders, and the log between two marks. How many tokens it has goes to "
+         "stderr.",
+     .examples = "diagnose prompt job.log | less\n",
+     .own = prompt_opts,
+     .common = common_opts,
+     .min_args = 1,
+     .max_args = SIZE_MAX,
+     .run = cmd_prompt},
     {.name = "rules list",
      .args = "",
      .brief = "list the rules, or their patterns",

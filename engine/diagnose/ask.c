@@ -367,12 +367,21 @@ static int ask(struct fl_diagnosis *d, const fl_engine *e, const struct fl_ask_c
     return r ? fl_fail(err, r, "%s", why.msg) : FL_OK;
 }
 
+static bool is_unsure(const fl_diagnosis *d, const struct fl_ask_config *c)
+{
+    return d->verdict.outcome == FL_OUTCOME_UNKNOWN ||
+           (d->verdict.outcome == FL_OUTCOME_DIAGNOSED && d->verdict.confidence < c->ask_below);
+}
+
+bool fl_diagnosis_wants_model(const fl_diagnosis *d, const struct fl_config *c, bool force)
+{
+    return c && c->llm && c->llm->n && (force || is_unsure(d, c->llm));
+}
+
 int fl_diagnosis_ask(const fl_engine *e, fl_diagnosis *d, const struct fl_ask_opts *o, fl_err *err)
 {
     const struct fl_ask_config *config = o->config ? o->config->llm : NULL;
-    bool unsure = d->verdict.outcome == FL_OUTCOME_UNKNOWN ||
-                  (d->verdict.outcome == FL_OUTCOME_DIAGNOSED && config &&
-                   d->verdict.confidence < config->ask_below);
+    bool unsure = config && is_unsure(d, config);
     struct fl_llm_report *out;
 
     if (!config || !config->n || (!unsure && !o->force) || d->report.llm)

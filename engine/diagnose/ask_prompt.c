@@ -11,6 +11,7 @@
 #include "base/alloc.h"
 #include "base/file.h"
 #include "diagnose/ask.h"
+#include "diagnose/aside.h"
 #include "diagnose/engine.h"
 
 #define PART "\n\x1e\n" /* between the texts that are redacted together */

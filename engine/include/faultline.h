@@ -406,6 +406,8 @@ struct fl_ask_opts {
  */
 int fl_diagnosis_ask(const fl_engine *e, fl_diagnosis *d, const struct fl_ask_opts *opts,
                      fl_err *err);
+/* Whether fl_diagnosis_ask() would ask. */
+bool fl_diagnosis_wants_model(const fl_diagnosis *d, const struct fl_config *c, bool force);
 /* What would be sent, redacted. `m` and `c` may be NULL. Owned by the caller: fl_text_free. */
 int fl_diagnosis_prompt(const fl_engine *e, fl_diagnosis *d, const struct fl_config *c,
                         fl_memory *m, char **out, size_t *tokens, fl_err *err);

@@ -151,8 +151,11 @@ void fl_prompt_actions(const struct fl_llm_terms *terms, fl_buf *out)
 
 void fl_prompt_fence(uint64_t seed, fl_str content, char out[24])
 {
+    char mark[24];
+
     do {
         seed = fl_hash64(&seed, sizeof(seed), 0x666c);
-        snprintf(out, 24, "LOG-%016llx", (unsigned long long)seed);
+        snprintf(mark, sizeof(mark), "LOG-%016llx", (unsigned long long)seed);
+        memcpy(out, mark, sizeof(mark));
     } while (fl_str_has(content, fl_str_c(out)));
 }
