@@ -509,6 +509,8 @@ static void header(struct fl_scan *s, const struct name *n, struct value *v)
     }
     if (scheme)
         a = blanks(s, e);
+    if (a >= end) /* "Bearer " and no more */
+        return;
     /* schemes with parameters run on, a lone token ends at a blank */
     if (!(scheme && memchr(s->p + a, '=', end - a) && memchr(s->p + a, ',', end - a))) {
         for (e = a; e < end && !fl_space(s->p[e]);)
