@@ -7,6 +7,7 @@
 #include "out_text.h"
 
 #include <inttypes.h>
+#include <string.h>
 
 static void section(const struct out *o, const char *title)
 {
