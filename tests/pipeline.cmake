@@ -1,5 +1,5 @@
 # Tests of the whole pipeline, from files to the answer. They share a cache of compiled patterns.
-foreach(name principles traceback cases recognise engines facts limits page)
+foreach(name aside principles traceback cases recognise engines facts limits page)
   fl_unit(${name} ROOMS base read match compress store http llm rules redact embed diagnose)
   target_include_directories(test_${name} PRIVATE ${CMAKE_SOURCE_DIR}/engine/include)
   target_compile_definitions(test_${name} PRIVATE
