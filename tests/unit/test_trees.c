@@ -228,6 +228,8 @@ static const char taxonomy[] =
     "  - {id: " id ", cause: gpu.ecc, role: root, maturity: stable, match: ['x y', z], not: "      \
     "'n[0-9]', hits: [x y, z], misses: \"q\\tq\"" more "}\n"
 #define A "rules:\n" RULE("one", "") RULE("two", ", inside: 'synchronize\\.py'")
+#define BAD_NOT                                                                                    \
+    "rules:\n  - {id: x, cause: gpu.ecc, role: root, maturity: stable, match: x, not: '['}\n"
 #define B "rules:\n" RULE("three", ", strength: 77")
 
 static void write_small(const char *a, const char *b)
@@ -266,9 +268,7 @@ static void an_edited_file_counts_at_once(void **state)
 static void a_wrong_file_is_told_as_ever(void **state)
 {
     static const char *const wrong[] = {"rules: [", "rules:\n" RULE("one", ", color: red"),
-                                        "rules:\n" RULE("one", "") RULE("one", ""),
-                                        "rules:\n  - {id: x, cause: gpu.ecc, role: root, maturity: "
-                                        "stable, match: x, not: '['}\n"};
+                                        "rules:\n" RULE("one", "") RULE("one", ""), BAD_NOT};
     char folder[100];
     const char *rules = folder;
 
