@@ -1,2 +1,2 @@
-fl_unit(metrics ROOMS base read match compress store http llm rules redact embed diagnose)
+fl_unit(metrics ROOMS ${FL_PIPELINE})
 target_include_directories(test_metrics PRIVATE ${CMAKE_SOURCE_DIR}/engine/include)

@@ -13,7 +13,7 @@ set(fuzz_rooms_reply base http llm)
 set(fuzz_rooms_sse base http llm)
 set(fuzz_rooms_rules base match rules)
 set(fuzz_rooms_shape base compress)
-set(fuzz_rooms_traceback base read match compress store http llm rules redact embed diagnose)
+set(fuzz_rooms_traceback ${FL_PIPELINE})
 
 set(fuzz_targets)
 foreach(name digest embed filters incidents prefix reader redact reply rules shape sse traceback)

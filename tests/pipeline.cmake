@@ -1,6 +1,6 @@
 # Tests of the whole pipeline, from files to the answer. They share a cache of compiled patterns.
 foreach(name aside principles traceback cases recognise engines facts limits page)
-  fl_unit(${name} ROOMS base read match compress store http llm rules redact embed diagnose)
+  fl_unit(${name} ROOMS ${FL_PIPELINE})
   target_include_directories(test_${name} PRIVATE ${CMAKE_SOURCE_DIR}/engine/include)
   target_compile_definitions(test_${name} PRIVATE
     FL_TEST_CACHE="${CMAKE_CURRENT_BINARY_DIR}/pattern-cache")
@@ -16,7 +16,7 @@ endif()
 function(fl_fault name)
   add_executable(fault_${name} fault/test_${name}.c)
   get_property(external GLOBAL PROPERTY FL_EXTERNAL)
-  foreach(room base read match compress store http llm rules redact embed diagnose)
+  foreach(room ${FL_PIPELINE})
     target_include_directories(fault_${name} PRIVATE ${CMAKE_BINARY_DIR}/include/${room})
     target_sources(fault_${name} PRIVATE $<TARGET_OBJECTS:fl_${room}>)
   endforeach()
