@@ -82,9 +82,9 @@ static void consult(const struct cli_session *s, const struct cli_args *args, fl
         if (!r)
             r = fl_diagnosis_consult(d, m, &err);
         progress_end(&progress);
-        if (r)
+        if (r && (err.code != FL_ERROR_USAGE || args->verbose)) /* no home: as with the cache */
             cli_note(args, "past incidents could not be asked: %s", err.msg);
-        else if (fl_memory_note(m))
+        else if (!r && fl_memory_note(m))
             cli_note(args, "%s", fl_memory_note(m));
     }
     if (model)

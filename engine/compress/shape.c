@@ -94,12 +94,12 @@ static unsigned keeps(fl_str word)
                  {{"cudastatus", 10}, 1}};
     char text[12];
 
-    if (word.n < 2 || word.n > 10 || !strchr("xceshrn", lower(word.p[0])))
+    if (word.n < 2 || word.n > 10)
         return 0;
     for (size_t i = 0; i < word.n; i++)
         text[i] = lower(word.p[i]);
     for (size_t i = 0; i < sizeof(table) / sizeof(*table); i++)
-        if (fl_str_eq(fl_str_n(text, word.n), table[i].word))
+        if (table[i].word.p[0] == text[0] && fl_str_eq(fl_str_n(text, word.n), table[i].word))
             return table[i].numbers;
     return 0;
 }

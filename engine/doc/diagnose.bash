@@ -5,17 +5,19 @@ _diagnose()
     word=${line##*[[:space:]]}
     case "${COMP_WORDS[1]} ${COMP_WORDS[2]}" in
     "compress"*) words=" --budget= --json --since= --until= --threads= --rules= --config= --no-cache --engine=auto --engine=pcre2 --color=auto --color=always --color=never --width= --verbose --quiet --help" ;;
+    "search"*) words=" --text= --count= --floor= --json --threads= --rules= --config= --no-cache --engine=auto --engine=pcre2 --color=auto --color=always --color=never --width= --verbose --quiet --help" ;;
+    "prompt"*) words=" --no-memory --threads= --rules= --config= --no-cache --engine=auto --engine=pcre2 --color=auto --color=always --color=never --width= --verbose --quiet --help" ;;
     "rules list"*) words=" --json --patterns --rules= --config= --no-cache --engine=auto --engine=pcre2 --color=auto --color=always --color=never --width= --verbose --quiet --help" ;;
     "rules show"*) words=" --json --rules= --config= --no-cache --engine=auto --engine=pcre2 --color=auto --color=always --color=never --width= --verbose --quiet --help" ;;
     "rules test"*) words=" --id= --quiet-logs= --rules= --config= --no-cache --engine=auto --engine=pcre2 --color=auto --color=always --color=never --width= --verbose --quiet --help" ;;
-    "eval"*) words=" --json --rules= --config= --no-cache --engine=auto --engine=pcre2 --color=auto --color=always --color=never --width= --verbose --quiet --help" ;;
+    "eval"*) words=" --search --json --rules= --config= --no-cache --engine=auto --engine=pcre2 --color=auto --color=always --color=never --width= --verbose --quiet --help" ;;
     "version"*) words=" --rules= --config= --no-cache --engine=auto --engine=pcre2 --color=auto --color=always --color=never --width= --verbose --quiet --help" ;;
     "help"*) words=" --man --completion --help" ;;
-    *) words=" --json --each --exit-decision --offline --since= --until= --threads= --version --rules= --config= --no-cache --engine=auto --engine=pcre2 --color=auto --color=always --color=never --width= --verbose --quiet --help" ;;
+    *) words=" --json --each --exit-decision --offline --ask --budget-seconds= --record= --replay= --no-memory --since= --until= --threads= --version --rules= --config= --no-cache --engine=auto --engine=pcre2 --color=auto --color=always --color=never --width= --verbose --quiet --help" ;;
     esac
     if [[ $word != -* ]]; then
         words=
-        [[ $COMP_CWORD -eq 1 ]] && words=" diagnose compress rules eval version help"
+        [[ $COMP_CWORD -eq 1 ]] && words=" diagnose compress search prompt rules eval version help"
         [[ $COMP_CWORD -eq 2 && ${COMP_WORDS[1]} == rules ]] && words+=" list"
         [[ $COMP_CWORD -eq 2 && ${COMP_WORDS[1]} == rules ]] && words+=" show"
         [[ $COMP_CWORD -eq 2 && ${COMP_WORDS[1]} == rules ]] && words+=" test"

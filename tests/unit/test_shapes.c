@@ -40,7 +40,8 @@ static bool add(struct fl_shapes *t, uint64_t hash, const char *text, uint64_t l
     struct fl_shape_line l = {.hash = spread(hash),
                               .text = fl_str_c(text),
                               .at = {.seq = line, .line = line, .file = (uint32_t)(line % 3)},
-                              .rank = rank};
+                              .rank = rank,
+                              .badness = (uint8_t)fl_badness(fl_str_c(text))};
     return fl_shapes_add(t, &l);
 }
 
