@@ -66,6 +66,9 @@ int fl_index_update(const char *from, const struct fl_index_head *from_head,
                     const struct fl_index_source *source, fl_index_progress progress,
                     void *progress_ctx, const char *path, fl_err *err);
 
+/* Loads the shared object with FAISS, for who wants to know. FL_EBACKEND with the reason. */
+int fl_index_available(fl_err *err);
+
 typedef struct fl_index fl_index;
 
 /* What is asked for in fl_index_open(). Only model and dim are always compared. */

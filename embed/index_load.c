@@ -76,3 +76,10 @@ int fl_index_engine_load(const struct fl_index_engine **out, fl_err *err)
     fl_arena_dispose(&a);
     return r;
 }
+
+int fl_index_available(fl_err *err)
+{
+    const struct fl_index_engine *e;
+
+    return fl_index_engine_load(&e, err);
+}

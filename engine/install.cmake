@@ -40,4 +40,7 @@ install(FILES doc/diagnose.bash DESTINATION ${CMAKE_INSTALL_DATADIR}/bash-comple
 install(FILES doc/diagnosis.schema.json doc/digest.schema.json DESTINATION ${CMAKE_INSTALL_DATADIR}/faultline/schema)
 install(DIRECTORY ${CMAKE_SOURCE_DIR}/rules DESTINATION ${CMAKE_INSTALL_DATADIR}/faultline)
 install(DIRECTORY ${CMAKE_SOURCE_DIR}/prompts DESTINATION ${CMAKE_INSTALL_DATADIR}/faultline)
+install(FILES doc/diagnosis.schema.json doc/doctor.schema.json doc/incidents.schema.json
+  doc/neighbours.schema.json DESTINATION ${CMAKE_INSTALL_DATADIR}/faultline/schema)
+install(DIRECTORY ${CMAKE_SOURCE_DIR}/corpus/incidents DESTINATION ${CMAKE_INSTALL_DATADIR}/faultline/corpus)
 install(DIRECTORY ${CMAKE_SOURCE_DIR}/embed/model DESTINATION ${CMAKE_INSTALL_DATADIR}/faultline/embed)

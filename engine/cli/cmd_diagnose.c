@@ -78,7 +78,7 @@ static void consult(const struct cli_session *s, const struct cli_args *args, fl
     if (!args->no_memory) {
         progress_init(&progress, "incidents", args->quiet);
         progress_say(&progress, "asking the memory of past incidents");
-        r = fl_memory_open(s->engine, NULL, &m, &err);
+        r = fl_memory_open(s->engine, &(struct fl_memory_opts){.home = cli_home(s)}, &m, &err);
         if (!r)
             r = fl_diagnosis_consult(d, m, &err);
         progress_end(&progress);

@@ -163,11 +163,13 @@ static int eval_search(const struct cli_session *s, const struct cli_args *args)
     fl_memory *m = NULL;
     struct out o;
     fl_err err;
-    int r = fl_memory_open(s->engine, NULL, &m, &err);
+    int r = cli_memory_open(s, args, NULL, &m);
 
+    if (r)
+        return r;
+    cli_memory_note(args, m);
     progress_init(&progress, "cases", args->quiet);
-    if (!r)
-        r = fl_search_eval_run(m, args->rest[0], on_progress, &progress, &ev, &err);
+    r = fl_search_eval_run(m, args->rest[0], on_progress, &progress, &ev, &err);
     progress_end(&progress);
     if (r) {
         r = cli_fail_err(&err);

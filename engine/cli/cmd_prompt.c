@@ -23,7 +23,8 @@ static int show(const struct cli_session *s, const struct cli_args *args, fl_dia
     fl_err err;
     int r;
 
-    if (!args->no_memory && fl_memory_open(s->engine, NULL, &m, &err))
+    if (!args->no_memory &&
+        fl_memory_open(s->engine, &(struct fl_memory_opts){.home = cli_home(s)}, &m, &err))
         cli_note(args, "past incidents are not in it: %s", err.msg);
     r = fl_diagnosis_prompt(s->engine, d, s->config, m, &text, &tokens, &err);
     if (r) {

@@ -57,8 +57,7 @@ static int print(const struct cli_session *s, const struct cli_args *args, const
     struct out o;
     fl_err err;
 
-    if (fl_memory_note(m))
-        cli_note(args, "%s", fl_memory_note(m));
+    cli_memory_note(args, m);
     if (args->json) {
         if (fl_neighbours_json(n, isatty(STDOUT_FILENO), &text, &err))
             return cli_fail_err(&err);
@@ -100,7 +99,6 @@ static int search_job(const struct cli_session *s, const struct cli_args *args, 
 static int search(const struct cli_session *s, const struct cli_args *args)
 {
     struct fl_search_opts so = {.k = args->k};
-    struct progress progress;
     fl_neighbours *n = NULL;
     fl_memory *m = NULL;
     fl_err err;
@@ -108,13 +106,11 @@ static int search(const struct cli_session *s, const struct cli_args *args)
 
     if (args->floor.set)
         so.floor = args->floor.value > 0 ? args->floor.value : -1;
-    progress_init(&progress, "incidents", args->quiet);
-    progress_say(&progress, "opening the memory of past incidents");
-    r = fl_memory_open(s->engine, NULL, &m, &err);
-    progress_end(&progress);
-    if (!r)
-        r = args->text ? fl_search_text(m, args->text, &so, &n, &err)
-                       : search_job(s, args, m, &so, &n, &err);
+    r = cli_memory_open(s, args, NULL, &m);
+    if (r)
+        return r;
+    r = args->text ? fl_search_text(m, args->text, &so, &n, &err)
+                   : search_job(s, args, m, &so, &n, &err);
     r = r ? cli_fail_err(&err) : print(s, args, m, n);
     fl_neighbours_free(n);
     fl_memory_free(m);

@@ -34,10 +34,13 @@ struct cli_args {
     uint32_t budget;            /* tokens; 0: the default */
     uint32_t k;                 /* neighbours; 0: the default */
     struct cli_share floor;
-    const char *text; /* to look up */
+    const char *text; /* to look up, or to look for */
     bool search, no_memory, ask;
     uint32_t seconds; /* of the whole answer; 0: the default */
     const char *record, *replay;
+    bool salvage, full, prune;
+    const char *cause, *kind, *origin, *title, *explanation, *fix, *source, *from, *clash;
+    uint32_t limit;    /* 0: all */
     const char **rest; /* the arguments that are no options */
     size_t nrest;
 };

@@ -92,31 +92,49 @@ static int rule_dirs(struct cli_session *s, const struct cli_args *args, const c
     return 0;
 }
 
-static int open_session(struct cli_session *s, const struct cli_args *args, bool digests)
+static int try_open(struct cli_session *s, const struct cli_args *args, bool digests,
+                    bool *in_config, fl_err *err)
 {
-    char found[1024];
     const char *dirs[1 + 2 * CLI_MAX_RULE_DIRS];
-    const char *path = config_path(args, found, sizeof(found)), *note;
     struct fl_engine_opts opts = {.rule_dirs = dirs, .digests = digests};
     struct progress progress;
-    fl_err err;
     int rc;
 
     *s = (struct cli_session){.color = args->color};
-    if (path && fl_config_load(path, &s->config, &err))
-        return cli_fail_err(&err);
+    s->config_path = config_path(args, s->config_found, sizeof(s->config_found));
+    *in_config = true;
+    rc = s->config_path ? fl_config_load(s->config_path, &s->config, err) : 0;
+    if (rc)
+        return rc;
+    *in_config = false;
     if (!s->color && s->config)
         s->color = s->config->color;
-    if (rule_dirs(s, args, dirs, &opts.nrule_dirs, &err))
-        return cli_fail_err(&err);
-    opts.cache_dir = cache_dir(s, args);
+    rc = rule_dirs(s, args, dirs, &opts.nrule_dirs, err);
+    if (rc)
+        return rc;
+    opts.cache_dir = s->cache = cache_dir(s, args);
     opts.pcre2_only = args->engine && strcmp(args->engine, "pcre2") == 0;
     /* Seconds the first time, when the patterns are compiled; a blink afterwards. */
     progress_init(&progress, "rules", args->quiet);
     progress_say(&progress, "reading the rules");
-    rc = fl_engine_open(&opts, &s->engine, &err);
+    rc = fl_engine_open(&opts, &s->engine, err);
     progress_end(&progress);
-    if (rc)
+    return rc;
+}
+
+int cli_session_try(struct cli_session *s, const struct cli_args *args, bool *in_config,
+                    fl_err *err)
+{
+    return try_open(s, args, false, in_config, err);
+}
+
+static int open_session(struct cli_session *s, const struct cli_args *args, bool digests)
+{
+    const char *note;
+    bool in_config;
+    fl_err err;
+
+    if (try_open(s, args, digests, &in_config, &err))
         return cli_fail_err(&err);
     note = fl_engine_cache_note(s->engine);
     if (note && args->verbose)
@@ -132,6 +150,35 @@ int cli_session_open(struct cli_session *s, const struct cli_args *args)
 int cli_session_open_for_digests(struct cli_session *s, const struct cli_args *args)
 {
     return open_session(s, args, true);
+}
+
+const char *cli_home(const struct cli_session *s)
+{
+    const char *named = getenv("FAULTLINE_HOME");
+
+    return !(named && *named) && s->config ? s->config->memory_home : NULL;
+}
+
+int cli_memory_open(const struct cli_session *s, const struct cli_args *args,
+                    const struct fl_memory_opts *opts, fl_memory **out)
+{
+    struct fl_memory_opts o = opts ? *opts : (struct fl_memory_opts){.home = NULL};
+    struct progress progress;
+    fl_err err;
+    int r;
+
+    o.home = cli_home(s);
+    progress_init(&progress, "incidents", args->quiet);
+    progress_say(&progress, "opening the memory of past incidents");
+    r = fl_memory_open(s->engine, &o, out, &err);
+    progress_end(&progress);
+    return r ? cli_fail_err(&err) : CLI_OK;
+}
+
+void cli_memory_note(const struct cli_args *args, const fl_memory *m)
+{
+    if (fl_memory_note(m))
+        cli_note(args, "%s", fl_memory_note(m));
 }
 
 void cli_session_dispose(struct cli_session *s)

@@ -102,6 +102,80 @@ static const struct cli_opt search_opts[] = {
     END,
 };
 
+#define PAST_FILTERS                                                                               \
+    VALUE(0, "cause", "ID", CLI_OPT_TEXT, cause, "of this cause, or of an area such as net.*"),    \
+        WORDS("kind", "incident|follow_on|harmless", kind, "of this kind"),                        \
+        WORDS("origin", "user|corpus|confirmed|corrected", origin,                                 \
+              "added, shipped with the program, confirmed or corrected"),                          \
+        VALUE(0, "text", "TEXT", CLI_OPT_TEXT, text,                                               \
+              "with this text somewhere in it, letter case ignored")
+#define PAST_WORDS                                                                                 \
+    VALUE(0, "fix", "TEXT", CLI_OPT_TEXT, fix, "what helped"),                                     \
+        VALUE(0, "title", "TEXT", CLI_OPT_TEXT, title,                                             \
+              "what happened, in a few words (else the cause's)"),                                 \
+        VALUE(0, "explanation", "TEXT", CLI_OPT_TEXT, explanation,                                 \
+              "why it happened (else what the diagnosis says)"),                                   \
+        VALUE(0, "source", "TEXT", CLI_OPT_TEXT, source,                                           \
+              "where it is known from (else the name of the log)"),                                \
+        FLAG(0, "json", json, "print one JSON object (schema faultline.incidents/1)"), THREADS
+
+static const struct cli_opt past_list_opts[] = {
+    PAST_FILTERS,
+    {'n', "limit", "N", CLI_OPT_NUM, AT(limit), NULL, 1, 1000000, "at most so many (else all)"},
+    FLAG(0, "json", json, "print one JSON object (schema faultline.incidents/1)"),
+    END,
+};
+
+static const struct cli_opt past_show_opts[] = {
+    FLAG(0, "json", json, "print one JSON object (schema faultline.incidents/1)"),
+    END,
+};
+
+static const struct cli_opt past_add_opts[] = {
+    VALUE(0, "cause", "ID", CLI_OPT_TEXT, cause, "what it was: a cause of the taxonomy"),
+    VALUE(0, "from", "FILE", CLI_OPT_TEXT, from,
+          "take incidents from this YAML file instead of a LOG"),
+    PAST_WORDS,
+    END,
+};
+
+static const struct cli_opt past_confirm_opts[] = {
+    PAST_WORDS,
+    END,
+};
+
+static const struct cli_opt past_correct_opts[] = {
+    VALUE(0, "cause", "ID", CLI_OPT_TEXT, cause, "what it really was: a cause of the taxonomy"),
+    PAST_WORDS,
+    END,
+};
+
+static const struct cli_opt past_import_opts[] = {
+    WORDS("clash", "fail|keep|replace", clash,
+          "an id that is there with another text: an error (the default), the stored one stays, or "
+          "the read one wins"),
+    END,
+};
+
+static const struct cli_opt past_export_opts[] = {
+    PAST_FILTERS,
+    FLAG(0, "salvage", salvage,
+         "of a damaged memory, write what can still be read; the status is 1 when something is "
+         "lost"),
+    END,
+};
+
+static const struct cli_opt reindex_opts[] = {
+    FLAG(0, "full", full, "train the index anew and make damaged vectors again"),
+    FLAG(0, "prune", prune, "forget the vectors of other models"),
+    END,
+};
+
+static const struct cli_opt doctor_opts[] = {
+    FLAG(0, "json", json, "print one JSON object (schema faultline.doctor/1)"),
+    END,
+};
+
 static const struct cli_opt eval_opts[] = {
     FLAG(0, "search", search,
          "score the search for past incidents instead: how often the right cause is among the "
@@ -218,6 +292,147 @@ const struct cli_command cli_commands[] = {
      .min_args = 1,
      .max_args = SIZE_MAX,
      .run = cmd_prompt},
+    {.name = "incidents list",
+     .args = "",
+     .brief = "list the past incidents",
+     .about = "One line an incident: its id, its cause, where it is from, how often it was seen, "
+              "and what it was. With -v also the lines that it is known by. The exit status is 1 "
+              "when there is none.",
+     .examples = "diagnose incidents list --origin confirmed\n"
+                 "diagnose incidents list --cause 'net.*' --text mlx5\n"
+                 "diagnose incidents list --json | jq -r '.incidents[].id'\tfor a program\n",
+     .own = past_list_opts,
+     .common = common_opts,
+     .run = cmd_incidents_list},
+    {.name = "incidents show",
+     .args = "ID",
+     .brief = "show one incident with its lines",
+     .about = "Everything that is stored of it.",
+     .examples = "diagnose incidents show inc-slow-zero3-cache-flush-each-step\n",
+     .own = past_show_opts,
+     .common = common_opts,
+     .min_args = 1,
+     .max_args = 1,
+     .run = cmd_incidents_show},
+    {.name = "incidents add",
+     .args = "[LOG...]",
+     .brief = "store a job as an incident",
+     .about =
+         "Stores a job whose cause is known, with the lines that show it: those by which the "
+         "diagnosis saw that cause, else those that sound most like trouble. It is found from then "
+         "on. The same failure again (lines of the same shapes, the same cause) is counted on the "
+         "first.\n"
+         "\n"
+         "With --from the incidents are read from a YAML file, in the format of "
+         "corpus/incidents/*.yaml.",
+     .examples =
+         "diagnose incidents add job.log --cause storage.shared_fs --fix \"remounted /scratch\"\n"
+         "diagnose incidents add --from ours.yaml\n",
+     .own = past_add_opts,
+     .common = common_opts,
+     .max_args = SIZE_MAX,
+     .run = cmd_incidents_add},
+    {.name = "incidents confirm",
+     .args = "LOG...|ID",
+     .brief = "say that an answer was right",
+     .about = "Diagnoses the LOG again and stores the answer as a confirmed incident, or marks a "
+              "stored incident as confirmed; what is said with it is stored too. A name that is "
+              "both is taken for the file. The exit status is 1 when the log has no answer to "
+              "confirm.",
+     .examples = "diagnose incidents confirm job.log --fix \"replaced the cable of n12\"\n"
+                 "diagnose incidents confirm inc-0123456789ab\n",
+     .own = past_confirm_opts,
+     .common = common_opts,
+     .min_args = 1,
+     .max_args = SIZE_MAX,
+     .run = cmd_incidents_confirm},
+    {.name = "incidents correct",
+     .args = "LOG...|ID",
+     .brief = "say what it really was",
+     .about =
+         "Stores the LOG as an incident of the cause that is named, or gives a stored incident "
+         "that cause. When the same is known of that cause already the two become one.",
+     .examples = "diagnose incidents correct job.log --cause storage.shared_fs\n"
+                 "diagnose incidents correct inc-0123456789ab --cause gpu.ecc\n",
+     .own = past_correct_opts,
+     .common = common_opts,
+     .min_args = 1,
+     .max_args = SIZE_MAX,
+     .run = cmd_incidents_correct},
+    {.name = "incidents remove",
+     .args = "ID...",
+     .brief = "forget incidents",
+     .about = "An incident that comes with the program returns with its next version; correct it "
+              "instead.",
+     .examples = "diagnose incidents remove inc-0123456789ab\n",
+     .own = NULL,
+     .common = common_opts,
+     .min_args = 1,
+     .max_args = SIZE_MAX,
+     .run = cmd_incidents_remove},
+    {.name = "incidents import",
+     .args = "FILE|DIR",
+     .brief = "read incidents from YAML",
+     .about = "Reads a file, or each *.yaml of a folder: all of it or nothing. Incidents that are "
+              "there already (the same shapes and cause) are counted on the stored one.",
+     .examples = "diagnose incidents import ours.yaml\n"
+                 "diagnose incidents import --clash replace backup.yaml\n",
+     .own = past_import_opts,
+     .common = common_opts,
+     .min_args = 1,
+     .max_args = 1,
+     .run = cmd_incidents_import},
+    {.name = "incidents export",
+     .args = "",
+     .brief = "write incidents as YAML",
+     .about = "To stdout, in the order of ids. Imported into an empty memory and exported again it "
+              "is the same, byte for byte. Log lines are written as they are: read them before you "
+              "pass the file on.",
+     .examples = "diagnose incidents export >backup.yaml\n"
+                 "diagnose incidents export --origin confirmed >ours.yaml\n"
+                 "diagnose incidents export --salvage >saved.yaml\tfrom a damaged memory\n",
+     .own = past_export_opts,
+     .common = common_opts,
+     .run = cmd_incidents_export},
+    {.name = "incidents lint",
+     .args = "[DIR]",
+     .brief = "check incident files",
+     .about = "Checks a file or folder of incidents, by default those that come with the program: "
+              "that each loads, has evidence, title, explanation, fix and source, a cause of the "
+              "taxonomy and an id of its own. Findings are printed as FILE:LINE: TEXT, then their "
+              "number. The exit status is 0 when there is none and 3 when there is.",
+     .examples = "diagnose incidents lint\n"
+                 "diagnose incidents lint ./our-incidents\n",
+     .own = NULL,
+     .common = common_opts,
+     .max_args = 1,
+     .run = cmd_incidents_lint},
+    {.name = "reindex",
+     .args = "",
+     .brief = "bring the index of past incidents up to date",
+     .about =
+         "Embeds what has no vector yet and makes a new index beside the old one, which others go "
+         "on reading until the new one is complete. For cron: it says nothing unless something is "
+         "wrong. Searches find new incidents without it; it makes them quick where there are many. "
+         "A second one at the same time leaves with status 0.",
+     .examples = "diagnose reindex -v\n"
+                 "15 3 * * * diagnose reindex\ta line of a crontab\n"
+                 "diagnose reindex --full\tafter `diagnose doctor` said so\n",
+     .own = reindex_opts,
+     .common = common_opts,
+     .run = cmd_reindex},
+    {.name = "doctor",
+     .args = "",
+     .brief = "check configuration, rules, memory and index",
+     .about = "One line for each part: whether it is there and fits together with the others, and "
+              "what to run when it does not. Nothing is changed. The database and the index are "
+              "read from end to end. The exit status is 0 when answers can be given, even if less "
+              "well than they could, and 4 when something is broken that they need.",
+     .examples = "diagnose doctor\n"
+                 "diagnose doctor --json\tfor a monitor\n",
+     .own = doctor_opts,
+     .common = common_opts,
+     .run = cmd_doctor},
     {.name = "rules list",
      .args = "",
      .brief = "list the rules, or their patterns",
@@ -301,6 +516,8 @@ const char cli_exit_text[] =
 const char cli_environment_text[] =
     "FAULTLINE_CONFIG\tconfiguration file, when --config does not name one; else "
     "~/.config/faultline/config.yaml, else /etc/faultline/config.yaml\n"
+    "FAULTLINE_HOME\tfolder of past incidents; else `memory: {home: DIR}` of the configuration, "
+    "else faultline/ below $XDG_DATA_HOME or ~/.local/share\n"
     "FAULTLINE_DATA\tfolder that holds rules/, instead of the one beside the program\n"
     "XDG_CACHE_HOME\tcompiled patterns are kept in faultline/ below it, by default below "
     "~/.cache; none are kept when neither this nor HOME is set\n"

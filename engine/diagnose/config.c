@@ -74,15 +74,32 @@ static int read_llm(struct owned *o, const fl_yaml *root, fl_err *err)
     return FL_OK;
 }
 
+static int read_memory(struct owned *o, const fl_yaml *root, const char *path, fl_err *err)
+{
+    static const char *const known[] = {"home", NULL};
+    const fl_yaml *memory = fl_yaml_get(root, "memory");
+    fl_str home = {NULL, 0};
+    int r = memory ? fl_yaml_known(memory, known, err) : FL_OK;
+
+    if (!r && memory)
+        r = fl_yaml_str(fl_yaml_get(memory, "home"), &home, err);
+    if (r || !home.n)
+        return r;
+    o->config.memory_home = beside(&o->arena, path, home);
+    return o->config.memory_home ? FL_OK : fl_fail_nomem(err);
+}
+
 static int read_keys(struct owned *o, const fl_yaml *root, const char *path, fl_err *err)
 {
-    static const char *const known[] = {"rules", "cache", "color", "llm", NULL};
+    static const char *const known[] = {"rules", "cache", "color", "llm", "memory", NULL};
     static const char *const colors[] = {"auto", "always", "never", NULL};
     const fl_yaml *cache = fl_yaml_get(root, "cache");
     int r = fl_yaml_known(root, known, err), color = -1;
 
     if (!r)
         r = read_rules(o, root, path, err);
+    if (!r)
+        r = read_memory(o, root, path, err);
     if (!r)
         r = fl_yaml_word(fl_yaml_get(root, "color"), colors, &color, err);
     if (r)

@@ -313,6 +313,18 @@ const struct fl_rule_info *fl_engine_rule_by_id(const fl_engine *e, const char *
     return r ? &e->infos[r - e->rules->rules] : NULL;
 }
 
+size_t fl_engine_causes(const fl_engine *e)
+{
+    return e->rules->ncauses;
+}
+
+void fl_engine_cause(const fl_engine *e, size_t i, struct fl_cause_info *out)
+{
+    const struct fl_cause *c = &e->rules->causes[i];
+
+    *out = (struct fl_cause_info){c->id, c->title, fl_class_word(c->class)};
+}
+
 size_t fl_engine_filters(const fl_engine *e)
 {
     return e->rules->nfilters;

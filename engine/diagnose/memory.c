@@ -20,8 +20,7 @@
 #include "diagnose/engine.h"
 #include "embed/normal.h"
 
-#define TEXTS 40        /* of one incident that are embedded */
-#define INDEX_FROM 8000 /* vectors; fewer are compared in less time than FAISS takes to load */
+#define TEXTS 40 /* of one incident that are embedded */
 
 /* The texts of an incident that are looked up: each line of evidence, then what it means. */
 static bool text_of(const struct fl_incident *inc, uint32_t piece, fl_buf *out)
@@ -72,7 +71,7 @@ static void shape_of(void *ctx, const struct fl_incident *inc, fl_buf *out)
         fl_buf_addf(out, "%016llx%016llx", (unsigned long long)sum, (unsigned long long)product);
 }
 
-static int data_folder(const char *home, char *out, size_t cap, fl_err *err)
+int fl_memory_home(const char *home, char *out, size_t cap, fl_err *err)
 {
     const char *named = home ? home : getenv("FAULTLINE_HOME"), *xdg = getenv("XDG_DATA_HOME"),
                *user = getenv("HOME");
@@ -90,7 +89,7 @@ static int data_folder(const char *home, char *out, size_t cap, fl_err *err)
     return FL_OK;
 }
 
-static int open_model(struct fl_memory *m, const char *data, fl_err *err)
+int fl_memory_open_model(struct fl_memory *m, const char *data, fl_err *err)
 {
     char path[4300];
     int r;
@@ -123,7 +122,7 @@ static int open_store(struct fl_memory *m, bool read_only, fl_err *err)
     return FL_OK;
 }
 
-static int hash_corpus(const char *dir, char hash[33], fl_err *err)
+int fl_memory_hash_corpus(const char *dir, char hash[33], fl_err *err)
 {
     const char **names, *path;
     size_t n = 0;
@@ -161,7 +160,7 @@ static int import_corpus(struct fl_memory *m, const char *data, fl_err *err)
     if (m->read_only || !fl_file_is_dir(dir))
         return FL_OK;
     fl_arena_init(&a);
-    r = hash_corpus(dir, hash, err);
+    r = fl_memory_hash_corpus(dir, hash, err);
     if (!r) {
         r = fl_store_meta_get(m->store, "corpus", &a, &have, err);
         r = r == FL_ENOTFOUND ? FL_OK : r;
@@ -335,7 +334,7 @@ static void open_index(struct fl_memory *m)
 
     if (m->no_index || !generation ||
         fl_store_mark(m->store, fl_str_c(m->embedder.name), &mark, NULL) ||
-        mark.vectors < INDEX_FROM)
+        mark.vectors < FL_INDEX_FROM)
         return;
     snprintf(want.model, sizeof(want.model), "%s", m->embedder.name);
     for (int tries = 0; tries < 3; tries++) {
@@ -389,28 +388,42 @@ void fl_memory_unload(struct fl_memory *m)
     m->loaded = false;
 }
 
+/* A full disk, or a writer that takes long: what is there is found all the same. */
+static int unless_late(struct fl_memory *m, int r, const fl_err *why, fl_err *err)
+{
+    struct fl_store_counts n;
+
+    if ((r == FL_EIO || r == FL_EBACKEND) && fl_store_count(m->store, &n, NULL) == FL_OK) {
+        snprintf(m->note, sizeof(m->note), "the memory could not be brought up to date: %.400s",
+                 why->msg);
+        return FL_OK;
+    }
+    return r ? fl_fail(err, r, "%s", why->msg) : FL_OK;
+}
+
 int fl_memory_open(const fl_engine *e, const struct fl_memory_opts *opts, fl_memory **out,
                    fl_err *err)
 {
     fl_memory *m = fl_calloc(1, sizeof(*m));
     char data[4096];
+    fl_err why = {0};
     int r;
 
     if (!m)
         return fl_fail_nomem(err);
     m->engine = e;
     m->index_lock.fd = -1;
-    r = data_folder(opts ? opts->home : NULL, m->dir, sizeof(m->dir) - 200, err);
+    r = fl_memory_home(opts ? opts->home : NULL, m->dir, sizeof(m->dir) - 200, err);
     if (!r)
         r = fl_data_dir(data, sizeof(data), err);
     if (!r)
-        r = open_model(m, data, err);
+        r = fl_memory_open_model(m, data, err);
     if (!r)
         r = open_store(m, opts && opts->read_only, err);
     if (!r && !(opts && opts->no_import))
-        r = import_corpus(m, data, err);
-    if (!r && !m->read_only)
-        r = fl_memory_embed_missing(m, NULL, NULL, NULL, err);
+        r = unless_late(m, import_corpus(m, data, &why), &why, err);
+    if (!r && !m->read_only && !(opts && opts->no_embed))
+        r = unless_late(m, fl_memory_embed_missing(m, NULL, NULL, NULL, &why), &why, err);
     if (r) {
         fl_memory_free(m);
         return r;

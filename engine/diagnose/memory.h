@@ -7,6 +7,9 @@
  *   pieces.c      a job as pieces to look up
  *   search.c      pieces -> vectors and words -> incidents, fused
  *   reindex.c     a new generation of the index
+ *   evidence.c    the lines of a job that an incident is known by
+ *   incidents.c   what people do with incidents
+ *   doctor.c      what is there and what fits together
  */
 #include "base/json.h"
 #include "base/map.h"
@@ -15,6 +18,7 @@
 #include "embed/index.h"
 #include "store/store.h"
 
+#define FL_INDEX_FROM 8000 /* vectors; fewer are compared in less time than FAISS takes to load */
 #define FL_PIECES 60
 #define FL_PIECE_TEXT 400
 
@@ -65,6 +69,16 @@ struct fl_memory {
     bool no_index;           /* it failed: not opened again */
     char note[600];
 };
+
+/* The lines of a job that an incident of `cause` is known by, in the arena: never none unless the
+ * job has no line. *from as fl_past_added.lines_from. */
+int fl_evidence_of(const fl_engine *e, struct fl_diagnosis *d, const char *cause, fl_arena *a,
+                   const fl_str **lines, size_t *n, const char **from, fl_err *err);
+
+/* Parts of opening, for doctor. The data folder as fl_memory_opts.home says. */
+int fl_memory_home(const char *home, char *out, size_t cap, fl_err *err);
+int fl_memory_open_model(struct fl_memory *m, const char *data, fl_err *err);
+int fl_memory_hash_corpus(const char *dir, char hash[33], fl_err *err);
 
 /* The array "neighbours". */
 void fl_neighbours_put(fl_json *root, const struct fl_neighbour *v, size_t n);

@@ -83,6 +83,7 @@ struct fl_config {                /* one file; what it does not say is NULL, 0 o
     const struct fl_ask_config *llm; /* `llm`: for fl_diagnosis_ask(); NULL: none */
     const char *const *endpoints;    /* their URLs, in the order of asking */
     size_t nendpoints;
+    const char *memory_home; /* `memory: {home: DIR}`: the folder of past incidents */
 };
 
 /* Reads one configuration file. Folders that are not absolute are taken from the file's own
@@ -333,10 +334,12 @@ struct fl_memory_opts {
     const char *home; /* folder of the data; NULL: $FAULTLINE_HOME, else $XDG_DATA_HOME/faultline,
                          else ~/.local/share/faultline */
     bool read_only, no_import;
+    bool no_embed; /* leave what has no vector yet without one: found by its words alone */
 };
 /* Opens the memory; the first time it is made and the shipped corpus imported (under a second).
- * A folder that cannot be written is opened for reading. `opts` may be NULL. Free with
- * fl_memory_free, before the engine. */
+ * A folder that cannot be written is opened for reading; what cannot be brought up to date (a full
+ * disk, another writer that takes long) is told by fl_memory_note() and costs no answer. `opts` may
+ * be NULL. Free with fl_memory_free, before the engine. */
 int fl_memory_open(const fl_engine *e, const struct fl_memory_opts *opts, fl_memory **out,
                    fl_err *err);
 void fl_memory_free(fl_memory *m);
@@ -412,6 +415,105 @@ bool fl_diagnosis_wants_model(const fl_diagnosis *d, const struct fl_config *c, 
 int fl_diagnosis_prompt(const fl_engine *e, fl_diagnosis *d, const struct fl_config *c,
                         fl_memory *m, char **out, size_t *tokens, fl_err *err);
 
+/* What the memory holds. Texts are borrowed for the call and "" when there is none. */
+struct fl_past {
+    const char *id, *cause, *kind; /* incident, follow_on, harmless */
+    const char *origin;            /* user, corpus, confirmed, corrected */
+    const char *title, *phase, *explanation, *fix, *source, *created, *updated;
+    const char *const *stack;
+    size_t nstack;
+    const char *const *evidence;
+    size_t nevidence;
+    uint64_t seen; /* how often */
+};
+/* 0: go on; negative: fail with this code; positive: enough. It must not use the memory. */
+typedef int (*fl_past_fn)(void *ctx, const struct fl_past *p);
+struct fl_past_filter { /* NULL: any */
+    const char *cause;  /* an id, or "area.*" */
+    const char *kind, *origin;
+    const char *text; /* somewhere in it, letter case ignored */
+    size_t limit;     /* 0: none */
+};
+/* In the order of ids, as of one moment. FL_ERROR_USAGE for a kind or origin that is none. */
+int fl_memory_list(fl_memory *m, const struct fl_past_filter *f, fl_past_fn each, void *ctx,
+                   fl_err *err);
+int fl_memory_get(fl_memory *m, const char *id, fl_past_fn each, void *ctx,
+                  fl_err *err); /* FL_ERROR_NOT_FOUND */
+
+struct fl_past_said { /* what a person says of an incident; NULL: nothing */
+    const char *cause;
+    const char *title, *explanation, *fix, *source;
+};
+struct fl_past_added {
+    char id[136];
+    bool duplicate; /* lines and cause were there already: counted on this one */
+    bool filled;    /* and it took over what was said and it did not have */
+    uint64_t seen;
+    size_t lines;
+    const char *lines_from; /* "evidence" of the diagnosis for that cause, "pieces" that mattered
+                               most, or the "last" lines of the log */
+};
+enum fl_past_origin { FL_PAST_USER, FL_PAST_CONFIRMED, FL_PAST_CORRECTED };
+/* Stores a diagnosed job (made with fl_diagnose_opts.digest) as an incident; without said->cause
+ * with the cause of the diagnosis, FL_ERROR_NOT_FOUND when it has none. It is found at once.
+ * FL_ERROR_USAGE: no such cause; FL_ERROR_INPUT: no line to know it by. */
+int fl_memory_add_job(fl_memory *m, const fl_diagnosis *d, enum fl_past_origin origin,
+                      const struct fl_past_said *said, struct fl_past_added *out, fl_err *err);
+/* A person's word on a stored one: right as it is (said->cause NULL), or of another cause. When the
+ * memory has another one of that cause and shape the two become one, named in `out`. */
+int fl_memory_judge(fl_memory *m, const char *id, const struct fl_past_said *said,
+                    struct fl_past_added *out, fl_err *err);
+int fl_memory_remove(fl_memory *m, const char *id, fl_err *err); /* FL_ERROR_NOT_FOUND */
+
+enum fl_past_clash {                 /* an id that is there with another text */
+                     FL_PAST_FAIL,   /* an error with file and line: nothing is imported */
+                     FL_PAST_KEEP,   /* the stored one stays */
+                     FL_PAST_REPLACE /* the read one wins */
+};
+struct fl_past_import {
+    enum fl_past_clash clash;
+    bool known_causes; /* a cause that is not of the taxonomy is an error with file and line */
+    void (*progress)(void *ctx, uint64_t done, uint64_t total); /* while embedding; may be NULL */
+    void *progress_ctx;
+};
+struct fl_past_imported {
+    uint64_t read, added, replaced, kept, same, duplicates;
+    uint64_t unknown_causes; /* of those read */
+};
+/* Reads a YAML file, or each of a folder, all or nothing. `opts` may be NULL. */
+int fl_memory_import(fl_memory *m, const char *path, const struct fl_past_import *opts,
+                     struct fl_past_imported *out, fl_err *err);
+typedef int (*fl_past_write_fn)(void *ctx, const char *bytes, size_t n); /* negative: fail */
+/* YAML, in the order of ids; importing it into an empty memory and exporting gives the same. */
+int fl_memory_export(fl_memory *m, const struct fl_past_filter *f, fl_past_write_fn write,
+                     void *ctx, fl_err *err);
+/* Of a damaged memory what can still be read; `lost` counts what cannot. */
+int fl_memory_salvage(fl_memory *m, fl_past_write_fn write, void *ctx, uint64_t *saved,
+                      uint64_t *lost, fl_err *err);
+/* Checks incident files against what a corpus is held to, causes against the taxonomy. `path` NULL:
+ * the shipped corpus. Number of findings, each told as "file:line: what", or a negative code. */
+int fl_incidents_check(const fl_engine *e, const char *path,
+                       void (*tell)(void *ctx, const char *text), void *ctx, fl_err *err);
+
+/* ---- doctor: what is there, what fits together, what to run ---- */
+
+enum fl_health {
+    FL_HEALTH_OK,
+    FL_HEALTH_NOTE,  /* worth knowing; all works */
+    FL_HEALTH_WORSE, /* works less well than it could */
+    FL_HEALTH_BROKEN /* something that is needed does not work */
+};
+struct fl_checkup {
+    const char *name; /* data, model, database, corpus, vectors, index, faiss */
+    enum fl_health health;
+    const char *text; /* one clause or more, no full stop */
+    const char *run;  /* what to do about it; NULL: nothing */
+};
+/* Looks at the memory of `home` (as in fl_memory_opts) and changes nothing. `tell` gets each
+ * finding; its texts are borrowed. Returns the worst enum fl_health, or a negative code. */
+int fl_doctor(const char *home, void (*tell)(void *ctx, const struct fl_checkup *c), void *ctx,
+              fl_err *err);
+
 /* Over labelled cases: how often the right cause is among the first distinct ones that a search
  * finds, by each way of enum fl_search_by. */
 struct fl_search_totals {
@@ -434,6 +536,12 @@ const struct fl_search_totals *fl_search_eval_totals(const fl_search_eval *ev);
 const struct fl_search_case *fl_search_eval_cases(const fl_search_eval *ev, size_t *n);
 
 /* ---- rules, as people see them ---- */
+
+struct fl_cause_info {
+    const char *id, *title, *class_name;
+};
+size_t fl_engine_causes(const fl_engine *e);
+void fl_engine_cause(const fl_engine *e, size_t i, struct fl_cause_info *out); /* borrowed texts */
 
 struct fl_rule_info {
     const char *id, *cause, *role, *maturity, *class_name, *file, *summary, *source, *title;

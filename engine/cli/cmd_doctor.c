@@ -1,0 +1,120 @@
+/*
+ * `diagnose doctor`: what is there, what fits together, what to run.
+ *
+ * One line for each part, and under it what to do about it. Nothing is changed. The status is 4
+ * when something is broken that an answer needs, and 0 when all works, even if less well than it
+ * could.
+ */
+#include "cli.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+struct sheet {
+    struct out o;
+    bool json, verbose;
+    size_t n;
+    enum fl_health worst;
+};
+
+static const char *const words[] = {"ok", "note", "worse", "broken"};
+
+static void row(void *ctx, const struct fl_checkup *c)
+{
+    static const enum out_style styles[] = {OUT_GREEN, OUT_PLAIN, OUT_YELLOW, OUT_RED};
+    struct sheet *s = ctx;
+
+    s->worst = c->health > s->worst ? c->health : s->worst;
+    if (s->json) {
+        printf("%s\n{\"name\":\"%s\",\"health\":\"%s\",\"text\":", s->n++ ? "," : "", c->name,
+               words[c->health]);
+        out_json_text(stdout, c->text);
+        if (c->run) {
+            fputs(",\"run\":", stdout);
+            out_json_text(stdout, c->run);
+        }
+        fputs("}", stdout);
+        return;
+    }
+    printf("%-9s ", c->name);
+    out_text(&s->o, styles[c->health], words[c->health]);
+    out_pad(&s->o, (unsigned)(7 - strlen(words[c->health])));
+    out_text(&s->o, OUT_PLAIN, c->text);
+    if (c->run) {
+        fputs("\n                 run: ", stdout);
+        out_text(&s->o, OUT_BOLD, c->run);
+    }
+    fputc('\n', stdout);
+}
+
+__attribute__((format(printf, 5, 6))) static void
+say(struct sheet *s, const char *name, enum fl_health health, const char *run, const char *fmt, ...)
+{
+    struct fl_checkup c = {.name = name, .health = health, .run = run};
+    char text[1200];
+    va_list ap;
+
+    va_start(ap, fmt);
+    vsnprintf(text, sizeof(text), fmt, ap);
+    va_end(ap);
+    c.text = text;
+    row(s, &c);
+}
+
+static void look_at_cache(struct sheet *s, const struct cli_session *session)
+{
+    const char *note = session->engine ? fl_engine_cache_note(session->engine) : NULL;
+
+    if (!session->cache)
+        say(s, "cache", FL_HEALTH_NOTE, NULL, "compiled patterns are not kept");
+    else if (access(session->cache, F_OK) == 0 && access(session->cache, W_OK | X_OK) != 0)
+        say(s, "cache", FL_HEALTH_WORSE, "name a folder of your own with `cache: DIR`",
+            "%s: cannot be written; patterns are compiled anew each time", session->cache);
+    else if (note)
+        say(s, "cache", FL_HEALTH_NOTE, NULL, "%s: %s", session->cache, note);
+    else
+        say(s, "cache", FL_HEALTH_OK, NULL, "%s", session->cache);
+}
+
+static int examine(struct sheet *s, const struct cli_args *args)
+{
+    struct cli_session session;
+    bool in_config;
+    fl_err err;
+    int r = cli_session_try(&session, args, &in_config, &err);
+
+    out_init(&s->o, stdout, session.color, args->width);
+    if (s->json)
+        fputs("{\"schema\":\"faultline.doctor/1\",\"checks\":[", stdout);
+    if (r && in_config)
+        say(s, "config", FL_HEALTH_BROKEN, "mend the file, or name another with --config", "%s",
+            err.msg);
+    else
+        say(s, "config", FL_HEALTH_OK, NULL, "%s",
+            session.config_path ? session.config_path : "no file; the defaults hold");
+    if (r && !in_config)
+        say(s, "rules", FL_HEALTH_BROKEN, "diagnose rules test", "%s", err.msg);
+    else if (!r)
+        say(s, "rules", FL_HEALTH_OK, NULL, "%zu rules, version %s, %s",
+            fl_engine_rules(session.engine), fl_engine_rules_version(session.engine),
+            fl_engine_scanner(session.engine));
+    if (!r)
+        look_at_cache(s, &session);
+    r = fl_doctor(cli_home(&session), row, s, &err);
+    if (r < 0)
+        say(s, "data", FL_HEALTH_BROKEN, NULL, "%s", err.msg);
+    cli_session_dispose(&session);
+    if (s->json)
+        printf("\n],\"usable\":%s,\"version\":\"%s\"}\n",
+               s->worst < FL_HEALTH_BROKEN ? "true" : "false", fl_version());
+    return s->worst < FL_HEALTH_BROKEN ? CLI_OK : CLI_BACKEND;
+}
+
+int cmd_doctor(const struct cli_args *args)
+{
+    struct sheet s = {.json = args->json, .verbose = args->verbose};
+
+    return examine(&s, args);
+}
