@@ -23,6 +23,8 @@
     4 /* one vector in so many may be new or gone, to carry the old index over                     \
        */
 
+#define TRIES 5
+
 struct source {
     fl_memory *m;
     int64_t after, first, upto; /* vectors in (after, upto]; `first`: where it starts over */
@@ -30,7 +32,6 @@ struct source {
     float *vectors;
     size_t cap, n;
     uint32_t dim;
-    uint64_t *damaged;
 };
 
 static int take_vector(void *ctx, const struct fl_store_vector *v, fl_err *err)
@@ -57,8 +58,7 @@ static int next_batch(void *ctx, int64_t *ids, float *vectors, size_t cap, size_
     s->cap = cap;
     s->n = 0;
     if (s->after < s->upto)
-        r = fl_store_vectors(s->m->store, &model, s->after, s->upto, take_vector, s, s->damaged,
-                             err);
+        r = fl_store_vectors(s->m->store, &model, s->after, s->upto, take_vector, s, NULL, err);
     *n = s->n;
     return r < 0 ? r : FL_OK;
 }
@@ -123,11 +123,10 @@ static int count_one(void *ctx, const struct fl_store_vector *v, fl_err *err)
 
 /* Carries the old index over when that is little work. 1: not possible. */
 static int update(fl_memory *m, const struct fl_index_head *head, uint64_t old,
-                  const struct fl_reindex_opts *o, const char *path, struct fl_reindexed *out,
-                  fl_err *err)
+                  const struct fl_reindex_opts *o, const char *path, fl_err *err)
 {
     struct fl_index_head want = *head;
-    struct source s = {.m = m, .upto = head->last_id, .dim = head->dim, .damaged = &out->damaged};
+    struct source s = {.m = m, .upto = head->last_id, .dim = head->dim};
     struct fl_index_source source = {next_batch, rewind_source, &s};
     struct gone gone = {0};
     fl_index *ix = NULL;
@@ -165,13 +164,13 @@ static int update(fl_memory *m, const struct fl_index_head *head, uint64_t old,
 static int write_index(fl_memory *m, const struct fl_index_head *head, uint64_t old,
                        const struct fl_reindex_opts *o, struct fl_reindexed *out, fl_err *err)
 {
-    struct source s = {.m = m, .upto = head->last_id, .dim = head->dim, .damaged = &out->damaged};
+    struct source s = {.m = m, .upto = head->last_id, .dim = head->dim};
     struct fl_index_source source = {next_batch, rewind_source, &s};
     char path[4300];
     int r;
 
     fl_memory_index_path(m, head->generation, path, sizeof(path));
-    r = update(m, head, old, o, path, out, err);
+    r = update(m, head, old, o, path, err);
     out->carried_over = r == FL_OK;
     if (r == 1)
         r = fl_index_build(head, &source, o ? o->progress : NULL, o ? o->progress_ctx : NULL, path,
@@ -260,6 +259,79 @@ static int prune(fl_memory *m, fl_err *err)
     return r;
 }
 
+/* Vectors up to the mark. In full, damaged ones are dropped with all others and made anew: which
+ * incidents they were of is not known. */
+static int count_vectors(fl_memory *m, const struct fl_reindex_opts *o, struct fl_store_mark *mark,
+                         struct fl_reindexed *out, uint64_t *n, fl_err *err)
+{
+    struct fl_store_model model = fl_memory_model(m);
+    int r = FL_OK;
+
+    for (int tries = 0; !r && tries < 2; tries++) {
+        struct counting count = {0};
+        uint64_t damaged = 0;
+        r = fl_store_mark(m->store, model.name, mark, err);
+        if (!r)
+            r = fl_store_vectors(m->store, &model, 0, mark->last, count_one, &count, &damaged, err);
+        *n = count.n;
+        out->damaged = damaged;
+        if (r || !damaged || !(o && o->full) || tries)
+            break;
+        r = fl_store_drop_model(m->store, model.name, err);
+        if (!r)
+            r = fl_memory_embed_missing(m, &out->embedded, o->embedding, o->progress_ctx, err);
+    }
+    return r;
+}
+
+/* The index in force holds all there is, and every byte of it is right. */
+static bool nothing_new(fl_memory *m, uint64_t old, const struct fl_store_mark *mark,
+                        struct fl_reindexed *out)
+{
+    struct fl_index_head want = {.dim = m->embedder.dim, .generation = old};
+    fl_index *ix = NULL;
+    char path[4300];
+    bool whole;
+
+    if (!old || meta_number(m, "generation.last") != mark->last ||
+        meta_number(m, "generation.tombstone") != mark->tombstone)
+        return false;
+    snprintf(want.model, sizeof(want.model), "%s", m->embedder.name);
+    fl_memory_index_path(m, old, path, sizeof(path));
+    if (fl_index_open(path, &want, FL_INDEX_ANY_GENERATION, &ix, NULL))
+        return false;
+    whole = fl_index_verify(ix, NULL) == FL_OK;
+    if (whole) {
+        out->vectors = fl_index_head(ix)->count;
+        out->generation = old;
+        out->unchanged = true;
+    }
+    fl_index_free(ix);
+    return whole;
+}
+
+/* Whoever removes an incident meanwhile makes the count wrong, and the work is done again. */
+static int write_counted(fl_memory *m, struct fl_index_head *head, uint64_t old,
+                         const struct fl_reindex_opts *o, struct fl_store_mark *mark,
+                         struct fl_reindexed *out, fl_err *err)
+{
+    struct fl_store_model model = fl_memory_model(m);
+    fl_err why = {0};
+    int r = FL_OK;
+
+    for (int tries = 0; tries < TRIES; tries++) {
+        struct fl_store_mark now = {0};
+        r = count_vectors(m, o, mark, out, &head->count, &why);
+        head->last_id = mark->last;
+        if (!r && head->count)
+            r = write_index(m, head, old, o, out, &why);
+        if (!r || fl_store_mark(m->store, model.name, &now, NULL) ||
+            now.tombstone == mark->tombstone)
+            break;
+    }
+    return r ? fl_fail(err, r, "%s", why.msg) : FL_OK;
+}
+
 static int generation(fl_memory *m, const struct fl_reindex_opts *o, struct fl_reindexed *out,
                       fl_err *err)
 {
@@ -267,7 +339,6 @@ static int generation(fl_memory *m, const struct fl_reindex_opts *o, struct fl_r
     struct fl_index_head head = {.dim = model.dim};
     uint64_t old = fl_memory_generation(m);
     struct fl_store_mark mark = {0};
-    struct counting count = {0};
     char dir[4300];
     int r;
 
@@ -275,42 +346,22 @@ static int generation(fl_memory *m, const struct fl_reindex_opts *o, struct fl_r
                                 o ? o->progress_ctx : NULL, err);
     if (!r)
         r = fl_store_mark(m->store, model.name, &mark, err);
-    if (!r && old && !(o && o->full) && meta_number(m, "generation.last") == mark.last &&
-        meta_number(m, "generation.tombstone") == mark.tombstone) {
-        fl_index *ix = NULL;
-        char path[4300];
-        snprintf(head.model, sizeof(head.model), "%s", m->embedder.name);
-        head.generation = old;
-        fl_memory_index_path(m, old, path, sizeof(path));
-        if (fl_index_open(path, &head, FL_INDEX_ANY_GENERATION, &ix, NULL) == FL_OK) {
-            bool whole = fl_index_verify(ix, NULL) == FL_OK;
-            out->vectors = fl_index_head(ix)->count;
-            out->generation = old;
-            fl_index_free(ix);
-            if (whole) {
-                out->unchanged = true;
-                clean_up(m, old, out);
-                return FL_OK;
-            }
-        }
+    if (!r && !(o && o->full) && nothing_new(m, old, &mark, out)) {
+        clean_up(m, old, out);
+        return FL_OK;
     }
-    if (!r)
-        r = fl_store_vectors(m->store, &model, 0, mark.last, count_one, &count, &out->damaged, err);
-    out->damaged = 0; /* counted again below */
     snprintf(head.model, sizeof(head.model), "%s", m->embedder.name);
     head.generation = old + 1;
-    head.count = count.n;
-    head.last_id = mark.last;
     snprintf(dir, sizeof(dir), "%s/index", m->dir);
     if (!r)
         r = fl_file_mkdirs(dir, err);
-    if (!r && count.n)
-        r = write_index(m, &head, old, o, out, err);
+    if (!r)
+        r = write_counted(m, &head, old, o, &mark, out, err);
     if (!r)
         r = put_in_force(m, &head, mark.tombstone, err);
     if (!r) {
         fl_store_forget(m->store, model.name, mark.tombstone, NULL);
-        out->vectors = count.n;
+        out->vectors = head.count;
         out->generation = head.generation;
         clean_up(m, head.generation, out);
     }
