@@ -1,6 +1,6 @@
 # The memory of past incidents as a whole: store, embedding, index and search together.
 foreach(name memory memory_index healthy)
-  fl_unit(${name} ROOMS base read match compress store rules embed diagnose)
+  fl_unit(${name} ROOMS ${FL_PIPELINE})
   target_include_directories(test_${name} PRIVATE ${CMAKE_SOURCE_DIR}/engine/include)
   target_compile_definitions(test_${name} PRIVATE
     FL_TEST_CACHE="${CMAKE_CURRENT_BINARY_DIR}/pattern-cache")

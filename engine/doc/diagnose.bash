@@ -7,6 +7,17 @@ _diagnose()
     "compress"*) words=" --budget= --json --since= --until= --threads= --rules= --config= --no-cache --engine=auto --engine=pcre2 --color=auto --color=always --color=never --width= --verbose --quiet --help" ;;
     "search"*) words=" --text= --count= --floor= --json --threads= --rules= --config= --no-cache --engine=auto --engine=pcre2 --color=auto --color=always --color=never --width= --verbose --quiet --help" ;;
     "prompt"*) words=" --no-memory --threads= --rules= --config= --no-cache --engine=auto --engine=pcre2 --color=auto --color=always --color=never --width= --verbose --quiet --help" ;;
+    "incidents list"*) words=" --cause= --kind=incident --kind=follow_on --kind=harmless --origin=user --origin=corpus --origin=confirmed --origin=corrected --text= --limit= --json --rules= --config= --no-cache --engine=auto --engine=pcre2 --color=auto --color=always --color=never --width= --verbose --quiet --help" ;;
+    "incidents show"*) words=" --json --rules= --config= --no-cache --engine=auto --engine=pcre2 --color=auto --color=always --color=never --width= --verbose --quiet --help" ;;
+    "incidents add"*) words=" --cause= --from= --fix= --title= --explanation= --source= --json --threads= --rules= --config= --no-cache --engine=auto --engine=pcre2 --color=auto --color=always --color=never --width= --verbose --quiet --help" ;;
+    "incidents confirm"*) words=" --fix= --title= --explanation= --source= --json --threads= --rules= --config= --no-cache --engine=auto --engine=pcre2 --color=auto --color=always --color=never --width= --verbose --quiet --help" ;;
+    "incidents correct"*) words=" --cause= --fix= --title= --explanation= --source= --json --threads= --rules= --config= --no-cache --engine=auto --engine=pcre2 --color=auto --color=always --color=never --width= --verbose --quiet --help" ;;
+    "incidents remove"*) words=" --rules= --config= --no-cache --engine=auto --engine=pcre2 --color=auto --color=always --color=never --width= --verbose --quiet --help" ;;
+    "incidents import"*) words=" --clash=fail --clash=keep --clash=replace --rules= --config= --no-cache --engine=auto --engine=pcre2 --color=auto --color=always --color=never --width= --verbose --quiet --help" ;;
+    "incidents export"*) words=" --cause= --kind=incident --kind=follow_on --kind=harmless --origin=user --origin=corpus --origin=confirmed --origin=corrected --text= --salvage --rules= --config= --no-cache --engine=auto --engine=pcre2 --color=auto --color=always --color=never --width= --verbose --quiet --help" ;;
+    "incidents lint"*) words=" --rules= --config= --no-cache --engine=auto --engine=pcre2 --color=auto --color=always --color=never --width= --verbose --quiet --help" ;;
+    "reindex"*) words=" --full --prune --rules= --config= --no-cache --engine=auto --engine=pcre2 --color=auto --color=always --color=never --width= --verbose --quiet --help" ;;
+    "doctor"*) words=" --json --rules= --config= --no-cache --engine=auto --engine=pcre2 --color=auto --color=always --color=never --width= --verbose --quiet --help" ;;
     "rules list"*) words=" --json --patterns --rules= --config= --no-cache --engine=auto --engine=pcre2 --color=auto --color=always --color=never --width= --verbose --quiet --help" ;;
     "rules show"*) words=" --json --rules= --config= --no-cache --engine=auto --engine=pcre2 --color=auto --color=always --color=never --width= --verbose --quiet --help" ;;
     "rules test"*) words=" --id= --quiet-logs= --rules= --config= --no-cache --engine=auto --engine=pcre2 --color=auto --color=always --color=never --width= --verbose --quiet --help" ;;
@@ -17,7 +28,16 @@ _diagnose()
     esac
     if [[ $word != -* ]]; then
         words=
-        [[ $COMP_CWORD -eq 1 ]] && words=" diagnose compress search prompt rules eval version help"
+        [[ $COMP_CWORD -eq 1 ]] && words=" diagnose compress search prompt incidents reindex doctor rules eval version help"
+        [[ $COMP_CWORD -eq 2 && ${COMP_WORDS[1]} == incidents ]] && words+=" list"
+        [[ $COMP_CWORD -eq 2 && ${COMP_WORDS[1]} == incidents ]] && words+=" show"
+        [[ $COMP_CWORD -eq 2 && ${COMP_WORDS[1]} == incidents ]] && words+=" add"
+        [[ $COMP_CWORD -eq 2 && ${COMP_WORDS[1]} == incidents ]] && words+=" confirm"
+        [[ $COMP_CWORD -eq 2 && ${COMP_WORDS[1]} == incidents ]] && words+=" correct"
+        [[ $COMP_CWORD -eq 2 && ${COMP_WORDS[1]} == incidents ]] && words+=" remove"
+        [[ $COMP_CWORD -eq 2 && ${COMP_WORDS[1]} == incidents ]] && words+=" import"
+        [[ $COMP_CWORD -eq 2 && ${COMP_WORDS[1]} == incidents ]] && words+=" export"
+        [[ $COMP_CWORD -eq 2 && ${COMP_WORDS[1]} == incidents ]] && words+=" lint"
         [[ $COMP_CWORD -eq 2 && ${COMP_WORDS[1]} == rules ]] && words+=" list"
         [[ $COMP_CWORD -eq 2 && ${COMP_WORDS[1]} == rules ]] && words+=" show"
         [[ $COMP_CWORD -eq 2 && ${COMP_WORDS[1]} == rules ]] && words+=" test"
