@@ -118,7 +118,7 @@ static void there_are_always_lines(void **state)
         {"Traceback (most recent call last):\n  File \"/home/u/train.py\", line 3, in <module>\n"
          "    main(cfg)\nZorkError: the flux is out of phase\n",
          "node.disk_full", "pieces", "main(cfg)"},
-        {"\xff\xfe weird \x01 bytes: error\n", "fw.hang", "pieces", "weird"},
+        {"\xfb\xfd weird \x01 bytes: error\n", "fw.hang", "pieces", "weird"},
     };
     struct home h;
     fl_err err = {0};
