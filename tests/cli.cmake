@@ -7,6 +7,9 @@ if(TARGET diagnose)
     if(name STREQUAL "config-cache-folder" AND NOT FL_VECTORSCAN)
       continue() # PCRE2 alone keeps no cache
     endif()
+    if(name STREQUAL "reindex" AND NOT TARGET fl_faiss)
+      continue() # an index cannot be made
+    endif()
     add_test(NAME cli.${name} COMMAND ${CMAKE_CURRENT_SOURCE_DIR}/cli/run $<TARGET_FILE:diagnose>
       ${folder})
     set_tests_properties(cli.${name} PROPERTIES ENVIRONMENT

@@ -13,13 +13,15 @@
 #include <errno.h>
 #include <stdarg.h>
 #include <stdio.h>
+#include <sys/statvfs.h>
 #include <unistd.h>
 
 #include "base/alloc.h"
 #include "base/file.h"
 #include "diagnose/memory.h"
 
-#define FINDINGS 3 /* of the database that are quoted */
+#define ROOM (1u << 20) /* bytes that an added incident may need at worst */
+#define FINDINGS 3      /* of the database that are quoted */
 
 struct doctor {
     void (*tell)(void *ctx, const struct fl_checkup *c);
@@ -49,6 +51,7 @@ __attribute__((format(printf, 5, 6))) static void say(struct doctor *d, const ch
 static void look_at_folder(struct doctor *d)
 {
     const char *dir = d->m.dir;
+    struct statvfs fs;
 
     if (!fl_file_exists(dir))
         say(d, "data", FL_HEALTH_OK, NULL, "%s: not made yet; the first search makes it", dir);
@@ -61,6 +64,9 @@ static void look_at_folder(struct doctor *d)
     else if (access(dir, W_OK) != 0)
         say(d, "data", FL_HEALTH_WORSE, "let the user who runs `diagnose reindex` own the folder",
             "%s: cannot be written; searches work, nothing can be added", dir);
+    else if (statvfs(dir, &fs) == 0 && (uint64_t)fs.f_bavail * fs.f_frsize < ROOM)
+        say(d, "data", FL_HEALTH_WORSE, "free space, or name another folder",
+            "%s: its disk is full; searches work, nothing can be added", dir);
     else
         say(d, "data", FL_HEALTH_OK, NULL, "%s", dir);
 }

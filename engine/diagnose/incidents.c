@@ -300,6 +300,19 @@ int fl_memory_add_job(fl_memory *m, const fl_diagnosis *d, enum fl_past_origin o
     return r;
 }
 
+/* Where the title is the old cause's, the words are the diagnosis's own, and wrong with it. */
+static void give_cause(const fl_memory *m, struct fl_incident *inc, const char *cause)
+{
+    const struct fl_ruleset *rs = m->engine->rules;
+    int old = fl_ruleset_cause(rs, inc->cause), now = fl_ruleset_cause(rs, fl_str_c(cause));
+
+    inc->cause = fl_str_c(cause);
+    if (old < 0 || now < 0 || old == now || !fl_str_eqz(inc->title, rs->causes[old].title))
+        return;
+    inc->title = fl_str_c(rs->causes[now].title);
+    inc->explanation = FL_S("");
+}
+
 int fl_memory_judge(fl_memory *m, const char *id, const struct fl_past_said *said,
                     struct fl_past_added *out, fl_err *err)
 {
@@ -318,7 +331,7 @@ int fl_memory_judge(fl_memory *m, const char *id, const struct fl_past_said *sai
     if (!r) {
         inc.origin = said && said->cause ? FL_ORIGIN_CORRECTED : FL_ORIGIN_CONFIRMED;
         if (said && said->cause)
-            inc.cause = fl_str_c(said->cause);
+            give_cause(m, &inc, said->cause);
         say(&inc, said, true);
         done.lines = inc.nevidence;
         r = fl_store_update(m->store, &inc, &added, err);

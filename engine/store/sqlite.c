@@ -11,8 +11,9 @@
  * thousand is one transaction.
  *
  * Read-only folders: SQLite needs the shared-memory file to read a WAL database. Where that can
- * neither be found nor made and no log is waiting, nobody is writing, so the file is opened as
- * immutable. With a log waiting that would show an old state, and is refused with a sentence.
+ * neither be found nor made (or the disk has no room for its 32 KiB) and no log is waiting, nobody
+ * is writing, so the file is opened as immutable. With a log waiting that would show an old state,
+ * and is refused with a sentence.
  *
  * Memory: SQLite's allocator stays libc's. Setting another one is process-wide and must come before
  * SQLite's first use, which a library inside somebody's program has no right to assume; the fault
@@ -412,6 +413,7 @@ static int open_reading(struct sq *q, char **note, fl_err *err)
 {
     int64_t any;
     fl_err why = {0};
+    bool full;
     int r, rc = sqlite3_open_v2(q->path, &q->db, SQLITE_OPEN_READONLY | SQLITE_OPEN_NOMUTEX, NULL);
 
     if (rc == SQLITE_OK)
@@ -420,14 +422,15 @@ static int open_reading(struct sq *q, char **note, fl_err *err)
                         : sq_fail(q, rc, &why);
     if (r == FL_OK)
         return FL_OK;
+    full = sqlite3_extended_errcode(q->db) == SQLITE_IOERR_SHMSIZE;
     rc = sqlite3_errcode(q->db);
-    if (rc != SQLITE_CANTOPEN && rc != SQLITE_READONLY)
+    if (rc != SQLITE_CANTOPEN && rc != SQLITE_READONLY && !full)
         return fl_fail(err, r, "%s", why.msg);
     if (log_waits(q, err, &r))
         return fl_fail(err, FL_EBACKEND,
-                       "%s: was left with unfinished writes in a folder that cannot be written; "
+                       "%s: was left with unfinished writes in a folder that cannot be written%s; "
                        "copy the folder to where it can, and use the copy",
-                       q->path);
+                       q->path, full ? " (the disk is full)" : "");
     if (r)
         return r;
     sqlite3_close_v2(q->db);
@@ -436,7 +439,8 @@ static int open_reading(struct sq *q, char **note, fl_err *err)
     if (!r) {
         fl_buf b;
         fl_buf_init(&b, 65536);
-        fl_buf_addf(&b, "%s: the folder cannot be written, so it is read as it is", q->path);
+        fl_buf_addf(&b, "%s: the %s, so it is read as it is", q->path,
+                    full ? "disk is full" : "folder cannot be written");
         *note = fl_buf_take(&b);
         fl_buf_dispose(&b);
         r = *note ? FL_OK : fl_fail_nomem(err);
