@@ -38,3 +38,14 @@ if(TARGET fl_faiss)
   target_compile_definitions(fault_crowd PRIVATE FL_HAVE_FAISS)
   add_dependencies(fault_crowd fl_faiss)
 endif()
+
+# Not a test: bench_memory N FOLDER prints how long things take with N incidents.
+add_executable(bench_memory EXCLUDE_FROM_ALL bench/memory.c)
+foreach(room base read match compress store rules embed diagnose)
+  target_include_directories(bench_memory PRIVATE ${CMAKE_BINARY_DIR}/include/${room})
+  target_sources(bench_memory PRIVATE $<TARGET_OBJECTS:fl_${room}>)
+endforeach()
+target_include_directories(bench_memory PRIVATE ${CMAKE_SOURCE_DIR}/engine/include)
+target_compile_definitions(bench_memory PRIVATE FL_SOURCE_DIR="${CMAKE_SOURCE_DIR}"
+  FL_TEST_CACHE="${CMAKE_CURRENT_BINARY_DIR}/pattern-cache")
+target_link_libraries(bench_memory PRIVATE fl_flags PkgConfig::CMOCKA ${external})
