@@ -22,7 +22,7 @@ endif()
 
 # Ten readers and two writers in one home.
 add_executable(fault_crowd fault/test_crowd.c)
-foreach(room base read match compress store rules embed diagnose)
+foreach(room ${FL_PIPELINE})
   target_include_directories(fault_crowd PRIVATE ${CMAKE_BINARY_DIR}/include/${room})
   target_sources(fault_crowd PRIVATE $<TARGET_OBJECTS:fl_${room}>)
 endforeach()
@@ -41,7 +41,7 @@ endif()
 
 # Not a test: bench_memory N FOLDER prints how long things take with N incidents.
 add_executable(bench_memory EXCLUDE_FROM_ALL bench/memory.c)
-foreach(room base read match compress store rules embed diagnose)
+foreach(room ${FL_PIPELINE})
   target_include_directories(bench_memory PRIVATE ${CMAKE_BINARY_DIR}/include/${room})
   target_sources(bench_memory PRIVATE $<TARGET_OBJECTS:fl_${room}>)
 endforeach()

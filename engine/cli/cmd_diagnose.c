@@ -58,7 +58,10 @@ static void ask(const struct cli_session *s, const struct cli_args *args, fl_dia
         cli_note(args, "the language model could not be asked: %s", err.msg);
     progress_end(&progress);
     if (r->llm && r->llm->error)
-        cli_note(args, "no answer of a language model: %s", r->llm->error);
+        cli_note(args,
+                 r->llm->cause ? "the language model changes nothing: %s"
+                               : "no answer of a language model: %s",
+                 r->llm->error);
 }
 
 /* Past incidents are asked about a job that no rule resolves, a language model about one that the
@@ -73,6 +76,9 @@ static void consult(const struct cli_session *s, const struct cli_args *args, fl
     fl_err err;
     int r = 0;
 
+    if (args->ask && !args->offline && !(s->config && s->config->nendpoints))
+        cli_note(args,
+                 "no language model was asked: llm.endpoints of the configuration names none");
     if (!model && (!unknown || args->no_memory))
         return;
     if (!args->no_memory) {

@@ -27,8 +27,6 @@
 struct answer {
     struct fl_asking *a;
     struct fl_llm_report *out;
-    struct fl_citation *citations;
-    bool grounded;
 };
 
 /* The transport in use: the network, a recording of it, or a recording instead of it. */
@@ -71,6 +69,15 @@ static void close_wire(struct wire *w)
     fl_http_client_free(w->client);
 }
 
+/* Whether numbers can show this cause: a falling throughput shows no broken disk. */
+static bool numbers_show(const struct answer *x, const char *cause)
+{
+    const struct fl_ruleset *rs = x->a->d->job.rules;
+    int i = fl_ruleset_cause(rs, fl_str_c(cause));
+
+    return i >= 0 && rs->causes[i].timeline;
+}
+
 /* Grounds every citation of a verdict; counts those that ground. */
 static int ground_all(struct answer *x, const struct fl_said *v, struct fl_citation *out,
                       size_t *grounding, fl_buf *complaints, fl_err *err)
@@ -82,9 +89,11 @@ static int ground_all(struct answer *x, const struct fl_said *v, struct fl_citat
                    *quote = fl_asking_restore(x->a, c->quote);
         struct fl_grounding g;
         int r = fl_ground(x->a, file, c->line, quote, &g, err);
-        bool grounds = g.mark <= FL_MARK_NEARBY && g.carries;
+        bool grounds;
         if (r)
             return r;
+        grounds =
+            g.mark <= FL_MARK_NEARBY && g.carries && (!g.numbers || numbers_show(x, v->cause));
         if (out)
             out[i] = (struct fl_citation){.at = g.mark <= FL_MARK_ELSEWHERE
                                                     ? g.at
@@ -98,7 +107,7 @@ static int ground_all(struct answer *x, const struct fl_said *v, struct fl_citat
             fl_buf_addf(complaints, "- The quote of %s:%lld does not stand in the log.\n", c->file,
                         (long long)c->line);
         else if (complaints && !grounds)
-            fl_buf_addf(complaints, "- %s:%lld does not show a failure by itself.\n", c->file,
+            fl_buf_addf(complaints, "- %s:%lld does not show this by itself.\n", c->file,
                         (long long)c->line);
     }
     return FL_OK;
@@ -135,24 +144,25 @@ static const char *keep(struct answer *x, const char *text)
 static int take_verdict(struct answer *x, const struct fl_llm_verdict *v, fl_err *err)
 {
     struct fl_llm_report *out = x->out;
+    struct fl_citation *citations;
     size_t grounding = 0, n = v->verdict.ncitations < CITATIONS ? v->verdict.ncitations : CITATIONS;
     int r;
 
-    x->citations = fl_arena_alloc(&x->a->d->job.arena, (n + 1) * sizeof(*x->citations));
-    if (!x->citations)
+    citations = fl_arena_alloc(&x->a->d->job.arena, (n + 1) * sizeof(*citations));
+    if (!citations)
         return fl_fail_nomem(err);
-    r = ground_all(x, &v->verdict, x->citations, &grounding, NULL, err);
+    r = ground_all(x, &v->verdict, citations, &grounding, NULL, err);
     if (r)
         return r;
     for (size_t i = 0; i < n; i++) {
-        struct fl_citation *c = &x->citations[i];
+        struct fl_citation *c = &citations[i];
         c->at.file = keep(x, c->at.file);
         c->quote = keep(x, c->quote);
         c->text = keep(x, c->text);
     }
-    out->citations = x->citations;
+    out->citations = citations;
     out->ncitations = n;
-    out->grounded = x->grounded = grounding > 0;
+    out->grounded = grounding > 0;
     out->cause = keep(x, v->verdict.cause);
     out->class_name = keep(x, v->verdict.class_name);
     out->summary = keep(x, fl_asking_restore(x->a, v->verdict.summary));
@@ -212,12 +222,12 @@ static void cited_hosts(const struct answer *x, struct fl_location *where)
 
     *where = (struct fl_location){.nhosts = 0};
     for (size_t i = 0; i < x->out->ncitations; i++)
-        for (size_t h = 0; x->citations[i].grounds && h < p->nhosts && where->nhosts < FL_PLACES;
-             h++) {
+        for (size_t h = 0;
+             x->out->citations[i].grounds && h < p->nhosts && where->nhosts < FL_PLACES; h++) {
             int32_t real = fl_places_real_host(p, (int32_t)h);
             bool there = false;
-            if (p->hosts[h].no_host || p->hosts[h].name.n < 3 || !x->citations[i].text ||
-                !fl_str_has(fl_str_c(x->citations[i].text), p->hosts[h].name))
+            if (p->hosts[h].no_host || p->hosts[h].name.n < 3 || !x->out->citations[i].text ||
+                !fl_str_has(fl_str_c(x->out->citations[i].text), p->hosts[h].name))
                 continue;
             for (size_t k = 0; k < where->nhosts; k++)
                 there |= where->hosts[k] == real;
@@ -237,9 +247,9 @@ static int show_lines(struct answer *x, fl_err *err)
     if (!v)
         return fl_fail_nomem(err);
     for (size_t i = 0; i < x->out->ncitations; i++)
-        if (x->citations[i].grounds)
-            v[n++] = (struct fl_evidence){.at = x->citations[i].at,
-                                          .text = x->citations[i].text,
+        if (x->out->citations[i].grounds)
+            v[n++] = (struct fl_evidence){.at = x->out->citations[i].at,
+                                          .text = x->out->citations[i].text,
                                           .role = n ? "confirm" : "root",
                                           .cause = x->out->cause,
                                           .rank = -1};
@@ -294,35 +304,87 @@ static int decide(struct answer *x, fl_err *err)
     return show_lines(x, err);
 }
 
-/* Asks as many as have a vote. */
+/* The tokens, the time and the cost of all votes are told, not those of the last. */
+static void add_up(struct fl_llm_report *sum, const struct fl_llm_report *other)
+{
+    sum->seconds += other->seconds;
+    if (sum->tokens_in >= 0 && other->tokens_in >= 0)
+        sum->tokens_in += other->tokens_in;
+    if (sum->tokens_out >= 0 && other->tokens_out >= 0)
+        sum->tokens_out += other->tokens_out;
+    if (sum->cost >= 0 && other->cost >= 0)
+        sum->cost += other->cost;
+}
+
+/* One more answer beside those before it. Of two that agree, one whose lines are there is shown. */
+static void compare(struct answer *x, const struct fl_llm_report *before)
+{
+    struct fl_llm_report now = *x->out;
+
+    if (strcmp(before->cause, now.cause) != 0) {
+        x->out->disagreement = fl_arena_f(&x->a->d->job.arena, "%s says %s, %s says %s",
+                                          before->model, before->cause, now.model, now.cause);
+        x->out->grounded = false;
+    } else if (before->grounded) {
+        *x->out = *before;
+    }
+    add_up(x->out, before->grounded && !x->out->disagreement ? &now : before);
+}
+
+/* Endpoints are asked in their order until as many have answered as have a vote. */
 static int ask_all(struct answer *x, fl_llm *c, const struct fl_ask_config *config, double deadline,
                    fl_err *err)
 {
-    const char *first = NULL;
-    unsigned votes = config->votes < config->n ? config->votes : (unsigned)config->n;
-    int r;
+    unsigned votes = config->votes < config->n ? config->votes : (unsigned)config->n, got = 0;
+    const struct fl_llm_report nothing = *x->out;
+    fl_err first = {0};
+    int failed = FL_OK;
 
     if (votes < 2)
         return ask_one(x, c, -1, deadline, err);
-    for (unsigned i = 0; i < votes; i++) {
+    for (size_t i = 0; i < config->n && got < votes && !x->out->disagreement; i++) {
         struct fl_llm_report before = *x->out;
-        r = ask_one(x, c, (int)i, deadline, err);
-        if (r && i) { /* what was answered stands */
+        fl_err why = {0};
+        int r;
+        *x->out = nothing;
+        r = ask_one(x, c, (int)i, deadline, &why);
+        if (r == FL_ENOMEM)
+            return fl_fail_nomem(err);
+        if (r) {
             *x->out = before;
-            x->out->error = keep(x, err ? err->msg : "an endpoint did not answer");
-            return FL_OK;
+            failed = r;
+            first = first.msg[0] ? first : why;
+        } else if (got++) {
+            compare(x, &before);
         }
-        if (r)
-            return r;
-        if (first && strcmp(first, x->out->cause) != 0) {
-            x->out->disagreement = fl_arena_f(&x->a->d->job.arena, "%s says %s, %s says %s",
-                                              before.model, first, x->out->model, x->out->cause);
-            x->out->grounded = x->grounded = false;
-            return FL_OK;
-        }
-        first = x->out->cause;
     }
-    return FL_OK;
+    if (!got)
+        return fl_fail(err, failed, "%s", first.msg);
+    if (got < votes && !x->out->disagreement)
+        x->out->passed_over = keep(x, first.msg);
+    return x->a->d->job.arena.failed ? fl_fail_nomem(err) : FL_OK;
+}
+
+/* Why an answer that came is not used, in a sentence; NULL when it is, or when it claims nothing.
+ */
+static const char *unused(const struct answer *x)
+{
+    const struct fl_llm_report *l = x->out;
+    size_t there = 0;
+
+    if (l->disagreement)
+        return fl_arena_f(&x->a->d->job.arena, "the models disagree, which decides nothing: %s",
+                          l->disagreement);
+    if (l->grounded || !l->cause || !strcmp(l->cause, "unknown") || !strcmp(l->cause, "none"))
+        return NULL;
+    for (size_t i = 0; i < l->ncitations; i++)
+        there += !strcmp(l->citations[i].mark, "exact") || !strcmp(l->citations[i].mark, "nearby");
+    return fl_arena_f(&x->a->d->job.arena,
+                      "%s answered %s, and %s; that is an opinion and changes nothing", l->endpoint,
+                      l->cause,
+                      !l->ncitations ? "cites no line"
+                      : there        ? "the lines that it cites do not show it"
+                                     : "the lines that it cites are not in the log");
 }
 
 static const char *rules_said(const struct fl_diagnosis *d)
@@ -342,7 +404,9 @@ static int ask(struct fl_diagnosis *d, const fl_engine *e, const struct fl_ask_c
     fl_llm *c = NULL;
     struct wire w;
     fl_err why = {0};
-    double budget = o->seconds > 0 ? o->seconds : BUDGET_SECONDS;
+    double budget =
+               (o->seconds > 0 ? o->seconds : BUDGET_SECONDS) - (double)d->report.elapsed_ms / 1000,
+           start = fl_http_world()->now(fl_http_world()->ctx);
     int r = open_wire(&w, o, &why), made;
 
     made = r ? r : fl_asking_new(e, d, config, o->memory, w.seed, &asking, &why);
@@ -353,11 +417,13 @@ static int ask(struct fl_diagnosis *d, const fl_engine *e, const struct fl_ask_c
         r = fl_llm_new(&lo, &c, &why);
     }
     if (!r)
-        r = ask_all(&x, c, config, fl_llm_now(c) + budget, &why);
+        r = ask_all(&x, c, config, start + budget, &why);
+    if (!r)
+        out->error = unused(&x);
     if (r && r != FL_ENOMEM) {
         out->error = fl_arena_z(&d->job.arena, fl_str_c(why.msg));
         r = FL_OK;
-    } else if (!r && x.grounded && may_decide) {
+    } else if (!r && out->grounded && may_decide) {
         r = decide(&x, &why);
     }
     fl_llm_free(c);

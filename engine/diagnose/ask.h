@@ -6,6 +6,7 @@
  *   ask_config.c  the section `llm` of the configuration
  *   ask_prompt.c  what is sent: digest, neighbours, what the rules said, redacted
  *   ground.c      is what the model cites there, and can it carry a claim?
+ *   prose.c       is a line somebody's opinion?
  *   ask.c         when to ask, and what becomes of the answer
  */
 #include "base/yaml.h"
@@ -57,7 +58,11 @@ struct fl_grounding {
     struct fl_place at; /* where the quote stands, when it stands anywhere */
     fl_str text;        /* that line */
     bool carries;       /* it can carry a claim */
+    bool numbers;       /* only of what numbers show: it is a metric line and nothing else */
 };
+/* Whether a line states a cause, gives orders or poses as a message, rather than reporting a failure.
+ * Such a line carries nothing. */
+bool fl_is_prose(fl_str text);
 /* Looks for a quote in the digest, then in the log itself where that can be read again. */
 int fl_ground(struct fl_asking *a, const char *file, int64_t line, const char *quote,
               struct fl_grounding *out, fl_err *err);

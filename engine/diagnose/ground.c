@@ -54,6 +54,7 @@ static fl_str without_mark(fl_str s)
 struct grounding {
     fl_buf quote, line;
     fl_str want;
+    int64_t cited; /* line */
 };
 
 /* Every part of the quote between marks stands in the line. */
@@ -73,25 +74,6 @@ static bool stands_in(struct grounding *g, fl_str text)
     return seen >= SHORTEST || (seen && seen == line.n);
 }
 
-/* Words of someone who tells what to believe. */
-static bool is_prose(fl_str text)
-{
-    static const char *const words[] = {
-        "root cause",    "the cause is",  "cause is", "caused by the", "diagnosis",
-        "ignore ",       "you are ",      "you must", "assistant",     "instruction",
-        "please answer", "system prompt", "verdict",  "conclude",      "confidence",
-        "\"cause\"",     "citation",      "faultline"};
-    char low[FL_SHAPE_IN];
-    size_t n = text.n < sizeof(low) ? text.n : sizeof(low);
-
-    for (size_t i = 0; i < n; i++)
-        low[i] = text.p[i] >= 'A' && text.p[i] <= 'Z' ? (char)(text.p[i] + 32) : text.p[i];
-    for (size_t i = 0; i < sizeof(words) / sizeof(*words); i++)
-        if (fl_str_has(fl_str_n(low, n), fl_str_c(words[i])))
-            return true;
-    return false;
-}
-
 /* A cause's own id in a log is somebody's opinion. */
 static bool names_a_cause(const struct fl_ruleset *rs, fl_str text)
 {
@@ -101,7 +83,7 @@ static bool names_a_cause(const struct fl_ruleset *rs, fl_str text)
     return false;
 }
 
-static bool carries(const struct fl_asking *a, fl_str text)
+static bool carries(const struct fl_asking *a, fl_str text, bool *numbers)
 {
     const struct fl_shapes *t = &a->d->job.gather->shapes;
     const struct fl_shape_row *r;
@@ -109,32 +91,42 @@ static bool carries(const struct fl_asking *a, fl_str text)
 
     fl_gather_tag(text, false, &tag);
     r = fl_shapes_find(t, tag.a);
-    if (is_prose(text) || names_a_cause(a->d->job.rules, text))
+    if (fl_is_prose(text) || names_a_cause(a->d->job.rules, text))
         return false;
     if (r && r->owner & FL_OWN_NOISE)
         return false;
+    *numbers = r && !(r->owner & (FL_OWN_EVENT | FL_OWN_TRACEBACK)) && r->owner & FL_OWN_METRIC;
     if (r && r->owner & (FL_OWN_EVENT | FL_OWN_TRACEBACK | FL_OWN_METRIC))
         return true;
     return fl_badness(text) >= 2;
 }
 
-static bool found(struct fl_asking *a, struct fl_grounding *out, enum fl_ground_mark mark,
-                  const char *file, uint64_t line, fl_str text)
+static uint64_t away(uint64_t line, int64_t cited)
 {
-    if (mark >= out->mark)
+    uint64_t c = cited < 0 ? 0 : (uint64_t)cited;
+
+    return line > c ? line - c : c - line;
+}
+
+/* Of several lines with the same text the nearest is meant: others may be of other hosts. */
+static bool found(struct fl_asking *a, const struct grounding *g, struct fl_grounding *out,
+                  enum fl_ground_mark mark, struct fl_place at, fl_str text)
+{
+    bool nearer = mark == FL_MARK_NEARBY && mark == out->mark &&
+                  away(at.line, g->cited) < away(out->at.line, g->cited);
+
+    if (mark >= out->mark && !nearer)
         return false;
     out->mark = mark;
-    out->at = (struct fl_place){file, line};
+    out->at = at;
     out->text = fl_arena_str(&a->arena, text);
-    out->carries = carries(a, out->text);
+    out->carries = carries(a, out->text, &out->numbers);
     return mark == FL_MARK_EXACT;
 }
 
-static bool near(uint64_t a, int64_t b)
+static bool near(uint64_t line, int64_t cited)
 {
-    int64_t d = (int64_t)a - b;
-
-    return d >= -NEAR && d <= NEAR;
+    return away(line, cited) <= NEAR;
 }
 
 static bool in_digest(struct fl_asking *a, struct grounding *g, const char *file, int64_t line,
@@ -148,8 +140,8 @@ static bool in_digest(struct fl_asking *a, struct grounding *g, const char *file
         enum fl_ground_mark mark = same && rows[i].at.line == (uint64_t)line ? FL_MARK_EXACT
                                    : same && near(rows[i].at.line, line)     ? FL_MARK_NEARBY
                                                                              : FL_MARK_ELSEWHERE;
-        if (mark < out->mark && stands_in(g, without_mark(fl_str_c(rows[i].text))) &&
-            found(a, out, mark, rows[i].at.file, rows[i].at.line, fl_str_c(rows[i].text)))
+        if (mark <= out->mark && stands_in(g, without_mark(fl_str_c(rows[i].text))) &&
+            found(a, g, out, mark, rows[i].at, fl_str_c(rows[i].text)))
             return true;
     }
     return false;
@@ -174,10 +166,10 @@ static int in_file(struct fl_asking *a, struct grounding *g, const struct fl_rea
             fl_str text = fl_str_cut(&rest, '\n');
             number = fl_block_line(&b, at, lfs++);
             if (near(number, line) && stands_in(g, text))
-                found(a, out, number == (uint64_t)line ? FL_MARK_EXACT : FL_MARK_NEARBY, f->name,
-                      number, text);
+                found(a, g, out, number == (uint64_t)line ? FL_MARK_EXACT : FL_MARK_NEARBY,
+                      (struct fl_place){f->name, number}, text);
         }
-        if ((int64_t)number > line + NEAR)
+        if (number > (uint64_t)line && !near(number, line))
             break;
     }
     fl_reader_free(r);
@@ -194,6 +186,9 @@ int fl_ground(struct fl_asking *a, const char *file, int64_t line, const char *q
     *out = (struct fl_grounding){.mark = FL_MARK_NOT_FOUND};
     fl_buf_init(&g.quote, 1u << 20);
     fl_buf_init(&g.line, 1u << 20);
+    if (line < 0)
+        line = 0;
+    g.cited = line;
     g.want = squeezed(fl_str_c(quote), &g.quote);
     if (g.want.n && !in_digest(a, &g, file, line, out))
         for (size_t i = 0; !r && out->mark > FL_MARK_NEARBY && i < fl_reader_files(reader); i++)

@@ -81,6 +81,7 @@ static void make_url(const struct fl_llm_endpoint *e, const char *path, fl_buf *
 
 static int take_key(const struct fl_llm_endpoint *e, fl_buf *out, fl_err *err)
 {
+    fl_err why = {0};
     fl_str key;
     fl_buf file;
     int r = FL_OK;
@@ -97,7 +98,9 @@ static int take_key(const struct fl_llm_endpoint *e, fl_buf *out, fl_err *err)
     if (!e->api_key_file || !*e->api_key_file)
         return FL_OK;
     fl_buf_init(&file, 65536);
-    r = fl_file_read(e->api_key_file, &file, err);
+    r = fl_file_read(e->api_key_file, &file, &why);
+    if (r)
+        fl_fail(err, r, "the key of %s cannot be read: %s", e->url, why.msg);
     key = fl_str_trim(fl_buf_str(&file));
     if (!r && (!key.n || fl_str_find_c(key, '\n') >= 0))
         r = fl_fail(err, FL_EUSAGE, "%s: %s; it must hold the key in one line and nothing else",

@@ -1,0 +1,19 @@
+# Asking a language model, through the program: endpoints that misbehave, logs that give orders,
+# secrets, recordings, and the score with a model. See tests/ask/lab.py.
+if(TARGET diagnose)
+  set(slow 1)
+  if(FL_SANITIZE)
+    set(slow 8)
+  endif()
+  file(GLOB scripts CONFIGURE_DEPENDS ${CMAKE_CURRENT_SOURCE_DIR}/ask/*.py)
+  foreach(script ${scripts})
+    get_filename_component(name ${script} NAME_WE)
+    if(name STREQUAL "lab" OR name STREQUAL "real")
+      continue()
+    endif()
+    add_test(NAME ask.${name} COMMAND python3 -B ${script} $<TARGET_FILE:diagnose>
+      $<TARGET_FILE:llm_server>)
+    set_tests_properties(ask.${name} PROPERTIES TIMEOUT 900 ENVIRONMENT
+      "FL_CLI_CACHE=${CMAKE_CURRENT_BINARY_DIR}/cli-cache;FL_SLOW=${slow}")
+  endforeach()
+endif()
