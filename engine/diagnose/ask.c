@@ -236,6 +236,15 @@ static void cited_hosts(const struct answer *x, struct fl_location *where)
         }
 }
 
+static bool listed(const struct fl_evidence *v, size_t n, const struct fl_place *at)
+{
+    for (size_t i = 0; i < n; i++)
+        if (v[i].at.line == at->line && v[i].at.file && at->file &&
+            strcmp(v[i].at.file, at->file) == 0)
+            return true;
+    return false;
+}
+
 /* The cited lines in front of what the rules had. */
 static int show_lines(struct answer *x, fl_err *err)
 {
@@ -246,21 +255,20 @@ static int show_lines(struct answer *x, fl_err *err)
 
     if (!v)
         return fl_fail_nomem(err);
-    for (size_t i = 0; i < x->out->ncitations; i++)
-        if (x->out->citations[i].grounds)
-            v[n++] = (struct fl_evidence){.at = x->out->citations[i].at,
-                                          .text = x->out->citations[i].text,
-                                          .role = n ? "confirm" : "root",
-                                          .cause = x->out->cause,
-                                          .rank = -1};
-    for (size_t i = 0; i < r->nevidence; i++) {
-        bool again = false;
-        for (size_t k = 0; k < n; k++)
-            again |= v[k].at.line == r->evidence[i].at.line && v[k].at.file &&
-                     r->evidence[i].at.file && strcmp(v[k].at.file, r->evidence[i].at.file) == 0;
-        if (!again)
-            v[n++] = r->evidence[i];
+    for (size_t i = 0; i < x->out->ncitations; i++) {
+        const struct fl_citation *c = &x->out->citations[i];
+        if (!c->grounds || listed(v, n, &c->at))
+            continue;
+        v[n] = (struct fl_evidence){.at = c->at,
+                                    .text = c->text,
+                                    .role = n ? "confirm" : "root",
+                                    .cause = x->out->cause,
+                                    .rank = -1};
+        n++;
     }
+    for (size_t i = 0; i < r->nevidence; i++)
+        if (!listed(v, n, &r->evidence[i].at))
+            v[n++] = r->evidence[i];
     r->evidence = v;
     r->nevidence = n;
     return FL_OK;

@@ -60,8 +60,8 @@ struct fl_grounding {
     bool carries;       /* it can carry a claim */
     bool numbers;       /* only of what numbers show: it is a metric line and nothing else */
 };
-/* Whether a line states a cause, gives orders or poses as a message, rather than reporting a failure.
- * Such a line carries nothing. */
+/* Whether a line states a cause, gives orders or poses as a message, rather than reporting a
+ * failure. Such a line carries nothing. */
 bool fl_is_prose(fl_str text);
 /* Looks for a quote in the digest, then in the log itself where that can be read again. */
 int fl_ground(struct fl_asking *a, const char *file, int64_t line, const char *quote,

@@ -218,7 +218,8 @@ int fl_asking_new(const fl_engine *e, struct fl_diagnosis *d, const struct fl_as
         r = make_terms(a, err);
     if (!r)
         r = fl_prompt_schema(&a->prompt, &a->terms, &a->schema, err);
-    if (!r && m)
+    a->neighbours = d->neighbours;
+    if (!r && m && !a->neighbours)
         r = fl_search_job(m, d, NULL, &a->neighbours, err);
     if (!r)
         r = open_redactor(a, err);
@@ -239,7 +240,8 @@ int fl_asking_new(const fl_engine *e, struct fl_diagnosis *d, const struct fl_as
 void fl_asking_dispose(struct fl_asking *a)
 {
     fl_digest_free(a->page);
-    fl_neighbours_free(a->neighbours);
+    if (a->neighbours != a->d->neighbours)
+        fl_neighbours_free(a->neighbours);
     fl_redactor_free(a->redactor);
     fl_buf_dispose(&a->system);
     fl_buf_dispose(&a->user);

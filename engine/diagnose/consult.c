@@ -34,11 +34,12 @@ static int show_lines(struct fl_diagnosis *d, const struct fl_neighbour *first, 
     for (size_t i = 0; i < first->nmatched; i++) {
         if (!first->matched[i].at.file)
             continue;
-        v[n++] = (struct fl_evidence){.at = first->matched[i].at,
-                                      .text = first->matched[i].text,
-                                      .role = n ? "confirm" : "root",
-                                      .cause = first->cause,
-                                      .rank = -1};
+        v[n] = (struct fl_evidence){.at = first->matched[i].at,
+                                    .text = first->matched[i].text,
+                                    .role = n ? "confirm" : "root",
+                                    .cause = first->cause,
+                                    .rank = -1};
+        n++;
     }
     for (size_t i = 0; i < r->nevidence; i++)
         v[n++] = r->evidence[i];

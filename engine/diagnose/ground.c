@@ -176,6 +176,31 @@ static int in_file(struct fl_asking *a, struct grounding *g, const struct fl_rea
     return code == FL_ENOMEM ? fl_fail_nomem(err) : FL_OK;
 }
 
+static bool ends_path(const char *name, const char *tail)
+{
+    size_t n = strlen(name), k = strlen(tail);
+
+    return k && n > k && name[n - k - 1] == '/' && strcmp(name + n - k, tail) == 0;
+}
+
+/* Models like to leave folders out: "job.log" is the one file whose path ends so. */
+static const char *whole_name(const fl_reader *reader, const char *file)
+{
+    const char *found = NULL;
+
+    for (size_t i = 0; i < fl_reader_files(reader); i++) {
+        const char *name = fl_reader_file(reader, i)->name;
+        if (strcmp(name, file) == 0)
+            return file;
+        if (ends_path(name, file)) {
+            if (found)
+                return file;
+            found = name;
+        }
+    }
+    return found ? found : file;
+}
+
 int fl_ground(struct fl_asking *a, const char *file, int64_t line, const char *quote,
               struct fl_grounding *out, fl_err *err)
 {
@@ -188,6 +213,7 @@ int fl_ground(struct fl_asking *a, const char *file, int64_t line, const char *q
     fl_buf_init(&g.line, 1u << 20);
     if (line < 0)
         line = 0;
+    file = whole_name(reader, file);
     g.cited = line;
     g.want = squeezed(fl_str_c(quote), &g.quote);
     if (g.want.n && !in_digest(a, &g, file, line, out))
