@@ -12,6 +12,11 @@ if(TARGET diagnose)
     $<TARGET_FILE:diagnose> ${CMAKE_CURRENT_SOURCE_DIR}/cases)
 endif()
 
+if(TARGET diagnose)
+  add_test(NAME rules.healthy COMMAND ${CMAKE_CURRENT_SOURCE_DIR}/rules/healthy.sh
+    $<TARGET_FILE:diagnose> ${CMAKE_SOURCE_DIR}/corpus/healthy)
+endif()
+
 # What goes wrong around the program: tests/fault/test_NAME.c.
 function(fl_fault name)
   add_executable(fault_${name} fault/test_${name}.c)

@@ -94,9 +94,9 @@ static bool another_job_followed(const struct fl_arbiter *a, const struct fl_eve
  */
 static bool survived(const struct fl_arbiter *a, const struct fl_event *e)
 {
-    static const char *const seen_by_timeline[] = {"fw.nan",  "fw.loss_spike",    "fw.slowdown",
-                                                   "fw.hang", "fw.resume_lost",   "gpu.thermal",
-                                                   "gpu.sdc", "fw.data_exhausted"};
+    static const char *const seen_by_timeline[] = {
+        "fw.nan",      "fw.loss_spike", "fw.slowdown",      "fw.resume_lost",
+        "gpu.thermal", "gpu.sdc",       "fw.data_exhausted"};
     static const char *const of_the_start[] = {"container.start", "sched.launch"};
     const char *id = a->j->rules->causes[e->cause].id;
 
