@@ -101,7 +101,7 @@ static void check_engine(enum fl_match_engine engine, size_t max)
         fail_msg("%s", err.msg);
     for (unsigned v = 0; v < VARIANTS; v++) {
         const struct fl_candidate *c;
-        size_t n;
+        size_t n = 0;
         fl_buf_clear(&b);
         for (size_t i = 0; i < rules->nrules; i++)
             add_lines(&b, &rules->rules[(i * 7 + v) % rules->nrules], v);
