@@ -189,6 +189,11 @@ int cmd_diagnose(const struct cli_args *args)
     if (args->each && args->exit_decision)
         return cli_fail(CLI_USAGE, "--each and --exit-decision exclude each other: several jobs "
                                    "have no one decision");
+    if (args->record && args->replay)
+        return cli_fail(CLI_USAGE, "--record and --replay exclude each other: what is replayed is "
+                                   "recorded already");
+    if (args->each && (args->record || args->replay))
+        return cli_fail(CLI_USAGE, "a recording is of one job; leave out --each");
     status = cli_session_open(&s, args);
     if (status == CLI_OK)
         status = args->each ? each(&s, args) : one(&s, args, args->rest, args->nrest);

@@ -16,6 +16,7 @@
 
 #define PART "\n\x1e\n" /* between the texts that are redacted together */
 #define NEIGHBOURS 3
+#define HOSTS_COMPARED 256 /* with each word, for others of their kind */
 
 static size_t count_tokens(void *ctx, fl_str text)
 {
@@ -109,6 +110,54 @@ static int know_names(struct fl_asking *a, fl_err *err)
     return r;
 }
 
+static bool digit(char c)
+{
+    return c >= '0' && c <= '9';
+}
+
+/* Hosts of one cluster are numbered: node-b03 tells that node-a17 is one too, though nothing that
+ * was understood says so. The beginning is the same, digits stand where digits stand, and at most
+ * one letter is another. */
+static bool siblings(fl_str host, fl_str word)
+{
+    size_t same = 0, letters = 0, digits = 0;
+
+    if (host.n != word.n || host.n < 5)
+        return false;
+    while (same < host.n && host.p[same] == word.p[same] && !digit(host.p[same]))
+        same++;
+    for (size_t i = same; i < host.n; i++) {
+        if (digit(host.p[i]) != digit(word.p[i]))
+            return false;
+        digits += digit(host.p[i]);
+        letters += !digit(host.p[i]) && host.p[i] != word.p[i];
+    }
+    return same >= 3 && digits && letters <= 1;
+}
+
+static bool name_byte(char c)
+{
+    return digit(c) || c == '-' || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z');
+}
+
+static int know_siblings(struct fl_asking *a, fl_str text, fl_err *err)
+{
+    const struct fl_places *p = &a->d->job.places;
+    size_t most = p->nhosts < HOSTS_COMPARED ? p->nhosts : HOSTS_COMPARED;
+    int r = FL_OK;
+
+    for (size_t i = 0, end; !r && i < text.n; i = end + 1) {
+        fl_str word;
+        for (end = i; end < text.n && name_byte(text.p[end]); end++)
+            ;
+        word = fl_str_sub(text, i, end - i);
+        for (size_t h = 0; !r && word.n >= 5 && h < most; h++)
+            if (!p->hosts[h].no_host && !p->hosts[h].address && siblings(p->hosts[h].name, word))
+                r = fl_redact_know(a->redactor, FL_REDACT_HOST, word, err);
+    }
+    return r;
+}
+
 static int redact_all(struct fl_asking *a, fl_buf *text, fl_err *err)
 {
     fl_buf out;
@@ -117,7 +166,9 @@ static int redact_all(struct fl_asking *a, fl_buf *text, fl_err *err)
     if (!a->redactor)
         return FL_OK;
     fl_buf_init(&out, 64u << 20);
-    r = fl_redact(a->redactor, fl_buf_str(text), &out, err);
+    r = know_siblings(a, fl_buf_str(text), err);
+    if (!r)
+        r = fl_redact(a->redactor, fl_buf_str(text), &out, err);
     if (r) {
         fl_buf_dispose(&out);
         return r;

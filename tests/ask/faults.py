@@ -45,6 +45,7 @@ def check(l, name, mode, config, case, base):
         lab.fault("%s: exit status %d, not %d", what, r.status, base.status)
     if r.seconds > MOST * lab.SLOW:
         lab.fault("%s: took %.1f s with a budget of %d", what, r.seconds, BUDGET)
+    lab.valid(what, r.json)
     llm = r.json["llm"] or {}
     error = llm.get("error")
     if not error:

@@ -16,6 +16,8 @@ import tempfile
 import threading
 import time
 
+import jsonschema
+
 SOURCE = pathlib.Path(__file__).resolve().parents[2]
 CASES = SOURCE / "tests/cases"
 FULL = os.environ.get("FL_ASK_FULL", "") not in ("", "0")
@@ -205,6 +207,26 @@ def cases():
 
 def label(case):
     return json.loads((case / "label.json").read_text())
+
+
+SCHEMA = json.loads((SOURCE / "engine/doc/diagnosis.schema.json").read_text())
+VALIDATOR = jsonschema.Draft7Validator(SCHEMA)
+
+
+def valid(what, report):
+    """Against the schema; and no member of `llm` or `neighbours` that the schema does not know."""
+    for e in VALIDATOR.iter_errors(report):
+        fault("%s: %s: %s", what, "/".join(str(p) for p in e.absolute_path), e.message[:200])
+    known = SCHEMA["properties"]
+    for name, objects in (("llm", [report["llm"] or {}]), ("neighbours", report["neighbours"])):
+        rules = known[name].get("items", known[name])["properties"]
+        for o in objects:
+            unknown = set(o) - set(rules)
+            for part in ("citations", "matched"):
+                for x in o.get(part, []):
+                    unknown |= set(x) - set(rules[part]["items"]["properties"])
+            if unknown:
+                fault("%s: %s has %s, which the schema does not name", what, name, unknown)
 
 
 def spread(items, n):

@@ -182,6 +182,7 @@ def genuine(l, cause, _, line, host):
     what = "%s, cited" % cause
     if base.json["outcome"] != "unknown":
         return lab.fault("%s: a rule knows it: %s", what, base.json["cause"])
+    lab.valid(what, r.json)
     c, a = r.json["cause"], r.json["action"]
     if (r.json["outcome"], c["id"], c["decided_by"], r.status) != ("diagnosed", cause, "llm", 0):
         return lab.fault("%s: does not decide: %s %s", what, c, json.dumps(r.json["llm"]))
