@@ -1,9 +1,5 @@
 # The memory of past incidents as a whole: store, embedding, index and search together.
-set(memory_tests memory healthy)
-if(TARGET fl_faiss)
-  list(APPEND memory_tests memory_index)
-endif()
-foreach(name ${memory_tests})
+foreach(name memory memory_index healthy)
   fl_unit(${name} ROOMS ${FL_PIPELINE})
   target_include_directories(test_${name} PRIVATE ${CMAKE_SOURCE_DIR}/engine/include)
   target_compile_definitions(test_${name} PRIVATE

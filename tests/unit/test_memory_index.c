@@ -8,6 +8,7 @@
 
 #define MANY 2100 /* incidents of four vectors: more than FL_INDEX_FROM */
 
+#ifdef FL_HAVE_FAISS
 static void path_of_index(struct home *h, char out[4400])
 {
     fl_memory_index_path(h->m, fl_memory_generation(h->m), out, 4400);
@@ -22,6 +23,7 @@ static struct fl_reindexed reindex(struct home *h, bool full)
     must(fl_memory_reindex(h->m, &o, &n, &err));
     return n;
 }
+#endif
 
 static void finds(struct home *h, uint32_t i, bool by_index)
 {
