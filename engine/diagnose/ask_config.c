@@ -10,6 +10,7 @@
  *     redact_patterns: [regex]
  */
 #include "diagnose/ask.h"
+#include "match/match.h"
 
 static int read_endpoints(const fl_yaml *list, fl_arena *a, struct fl_ask_config *out, fl_err *err)
 {
@@ -52,6 +53,22 @@ static int read_list(const fl_yaml *y, fl_arena *a, const fl_str **out, size_t *
     return r;
 }
 
+/* A wrong expression is told where it stands, and not when the first log is to be sent. */
+static int check_patterns(const fl_yaml *y, fl_err *err)
+{
+    int r = FL_OK;
+
+    for (const fl_yaml *i = y ? y->first : NULL; i && !r; i = i->next) {
+        fl_regex *re = NULL;
+        fl_err why = {0};
+        r = fl_regex_new(i->text, false, "redact_patterns", &re, &why);
+        fl_regex_free(re);
+        if (r)
+            r = fl_yaml_fail(i, r == FL_ENOMEM ? r : FL_ERULE, err, "%s", why.msg);
+    }
+    return r;
+}
+
 int fl_ask_config_read(const fl_yaml *llm, fl_arena *a, struct fl_ask_config *out, fl_err *err)
 {
     static const char *const known[] = {"endpoints", "ask_below",       "votes", "redact",
@@ -82,6 +99,8 @@ int fl_ask_config_read(const fl_yaml *llm, fl_arena *a, struct fl_ask_config *ou
         r = read_list(fl_yaml_get(llm, "plain_to"), a, &out->plain_to, &out->nplain_to, err);
     if (!r)
         r = read_list(fl_yaml_get(llm, "redact_patterns"), a, &out->patterns, &out->npatterns, err);
+    if (!r)
+        r = check_patterns(fl_yaml_get(llm, "redact_patterns"), err);
     return r;
 }
 

@@ -256,7 +256,7 @@ int fl_asking_new(const fl_engine *e, struct fl_diagnosis *d, const struct fl_as
 {
     static const size_t budgets[] = {4000, 3000, 2200, 1500, 1000, 500};
     struct fl_asking *a = out;
-    fl_err why;
+    fl_err why = {0};
     int r;
 
     *a = (struct fl_asking){.engine = e, .d = d, .config = c};

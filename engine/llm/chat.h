@@ -34,8 +34,8 @@ struct fl_llm_endpoint {
 /*
  * Reads one item of llm.endpoints: the members above under their names, extra_headers a map of name
  * to value, prices as price_in and price_out. Unknown keys are errors, and so is a key in the file
- * itself. "~/" in a path is the home folder. Strings live in the arena. All extra headers count as
- * secrets.
+ * itself. "~/" in a path is the home folder, and a relative path lies beside the configuration.
+ * Strings live in the arena. All extra headers count as secrets.
  */
 int fl_llm_endpoint_read(const fl_yaml *map, fl_arena *arena, struct fl_llm_endpoint *out,
                          fl_err *err);

@@ -25,14 +25,21 @@ static int text(const fl_yaml *map, const char *key, fl_arena *arena, const char
     return *out ? FL_OK : fl_fail_nomem(err);
 }
 
+/* "~/" is the home folder; what begins with no '/' lies beside the configuration. */
 static int path(const fl_yaml *map, const char *key, fl_arena *arena, const char **out, fl_err *err)
 {
     const char *home = getenv("HOME");
+    ptrdiff_t slash = map->file ? fl_str_rfind_c(fl_str_c(map->file), '/') : -1;
     int r = text(map, key, arena, out, err);
 
-    if (r || !*out || strncmp(*out, "~/", 2) != 0 || !home)
+    if (r || !*out || **out == '/')
         return r;
-    *out = fl_file_join(arena, home, *out + 2);
+    if (strncmp(*out, "~/", 2) == 0 && home) {
+        *out = fl_file_join(arena, home, *out + 2);
+    } else if (slash >= 0) {
+        const char *dir = fl_arena_z(arena, fl_str_n(map->file, (size_t)slash));
+        *out = dir ? fl_file_join(arena, dir, *out) : NULL;
+    }
     return *out ? FL_OK : fl_fail_nomem(err);
 }
 
