@@ -211,6 +211,14 @@ const char *fl_json_z(const fl_json *node)
     return cJSON_GetStringValue(raw(node));
 }
 
+bool fl_json_bool(const fl_json *node, bool *out)
+{
+    if (!cJSON_IsBool(raw(node)))
+        return false;
+    *out = cJSON_IsTrue(raw(node));
+    return true;
+}
+
 bool fl_json_num(const fl_json *node, double *out)
 {
     if (!cJSON_IsNumber(raw(node)))

@@ -45,5 +45,6 @@ bool fl_json_is_object(const fl_json *node);
 bool fl_json_is_array(const fl_json *node);
 const char *fl_json_z(const fl_json *node);         /* text of a string node, else NULL */
 bool fl_json_num(const fl_json *node, double *out); /* a number node */
+bool fl_json_bool(const fl_json *node, bool *out);  /* true or false */
 
 #endif

@@ -75,6 +75,8 @@ int cmd_rules_list(const struct cli_args *args);
 int cmd_rules_show(const struct cli_args *args);
 int cmd_rules_test(const struct cli_args *args);
 int cmd_eval(const struct cli_args *args);
+/* `eval --ask`. */
+int cli_eval_ask(const struct cli_session *s, const struct cli_args *args);
 int cmd_version(const struct cli_args *args);
 int cmd_help(const struct cli_args *args);
 

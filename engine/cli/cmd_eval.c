@@ -191,7 +191,9 @@ int cmd_eval(const struct cli_args *args)
     fl_err err;
     int status = cli_session_open(&s, args);
 
-    if (status == CLI_OK && args->search) {
+    if (status == CLI_OK && args->ask) {
+        status = cli_eval_ask(&s, args);
+    } else if (status == CLI_OK && args->search) {
         status = eval_search(&s, args);
     } else if (status == CLI_OK) {
         progress_init(&progress, "cases", args->quiet);

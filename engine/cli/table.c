@@ -180,6 +180,15 @@ static const struct cli_opt eval_opts[] = {
     FLAG(0, "search", search,
          "score the search for past incidents instead: how often the right cause is among the "
          "first distinct ones, by words, by vectors and by both"),
+    FLAG(0, "ask", ask,
+         "ask the configured language model where `diagnose` would, and print the rules alone, the "
+         "answer with the model, and what changed"),
+    FLAG(0, "all", all, "with --ask: ask about every case, also where the rules are sure"),
+    VALUE(0, "resume", "FILE", CLI_OPT_TEXT, resume,
+          "with --ask: keep answers in FILE (else faultline-eval-ask.json) and go on from there"),
+    {0, "budget-seconds", "N", CLI_OPT_NUM, AT(seconds), NULL, 1, 86400,
+     "with --ask: the most time for one case (else 240)"},
+    FLAG(0, "no-memory", no_memory, "with --ask: without past incidents"),
     FLAG(0, "json", json, "print one JSON object"),
     END,
 };
@@ -477,7 +486,8 @@ const struct cli_command cli_commands[] = {
          "when every case could be run, whatever it scored, and 3 when one could not.",
      .examples = "diagnose eval tests/cases\n"
                  "diagnose eval --json tests/cases\tfor a machine\n"
-                 "diagnose eval --search tests/cases\thow well past incidents are found\n",
+                 "diagnose eval --search tests/cases\thow well past incidents are found\n"
+                 "diagnose eval --ask --all tests/cases\twhat a language model adds\n",
      .own = eval_opts,
      .common = common_opts,
      .min_args = 1,

@@ -514,6 +514,42 @@ struct fl_checkup {
 int fl_doctor(const char *home, void (*tell)(void *ctx, const struct fl_checkup *c), void *ctx,
               fl_err *err);
 
+/* Over labelled cases: the rules alone, and with a language model. */
+struct fl_ask_case {
+    const char *id, *expected;
+    const char *rules, *rules_action;     /* the deterministic answer, before past incidents */
+    const char *with_model, *with_action; /* the answer in the end */
+    const char *said;                     /* by the model; NULL: not asked, or no answer */
+    const char *error; /* why there is no answer; NULL: there is, or none needed */
+    bool asked, grounded, decided;
+    bool kept; /* the answer is of an earlier run */
+    bool rules_ok, with_ok, said_ok, rules_action_ok, with_action_ok;
+    int64_t tokens_in, tokens_out;
+    double seconds, cost;
+};
+struct fl_ask_totals {
+    size_t cases, asked, answered, kept, grounded, decided;
+    size_t rules, with_model, rules_action, with_action; /* right, of all cases */
+    size_t said, rules_answered; /* right, of the answered: the model by itself, the rules */
+    size_t mended, spoilt;       /* wrong by the rules and right in the end; the other way round */
+    int64_t tokens_in, tokens_out;
+    double seconds, cost;
+};
+typedef struct fl_ask_eval fl_ask_eval;
+/*
+ * Asks about each case that `diagnose` would ask about, with ask->force about all. Answers are kept
+ * in the file `resume` after each, and taken from there by the next run; one that holds results of
+ * another prompt, model or rules is refused. An endpoint that fails is told in the case.
+ */
+int fl_ask_eval_run(const fl_engine *e, const char *dir, const struct fl_ask_opts *ask,
+                    const char *resume, void (*progress)(void *ctx, size_t done, size_t total),
+                    void *ctx, fl_ask_eval **out, fl_err *err);
+void fl_ask_eval_free(fl_ask_eval *ev);
+const struct fl_ask_case *fl_ask_eval_cases(const fl_ask_eval *ev, size_t *n);
+void fl_ask_eval_totals(const fl_ask_eval *ev, struct fl_ask_totals *out);
+/* One JSON object of schema faultline.ask_eval/1. Owned by the caller: fl_text_free. */
+int fl_ask_eval_json(const fl_ask_eval *ev, char **out, fl_err *err);
+
 /* Over labelled cases: how often the right cause is among the first distinct ones that a search
  * finds, by each way of enum fl_search_by. */
 struct fl_search_totals {

@@ -158,6 +158,9 @@ class Model:
             daemon_threads = True
             request_queue_size = 64
 
+            def handle_error(self, *_):
+                pass  # a client that was stopped is no fault
+
         self.server = Server(("127.0.0.1", 0), Handler)
         threading.Thread(target=self.server.serve_forever, daemon=True).start()
 
