@@ -17,3 +17,9 @@ if(TARGET diagnose)
       "FL_CLI_CACHE=${CMAKE_CURRENT_BINARY_DIR}/cli-cache;FL_SLOW=${slow}")
   endforeach()
 endif()
+
+# What may ground a claim.
+fl_unit(ask ROOMS base read match compress store http llm rules redact embed diagnose)
+target_include_directories(test_ask PRIVATE ${CMAKE_SOURCE_DIR}/engine/include)
+target_compile_definitions(test_ask PRIVATE
+  FL_TEST_CACHE="${CMAKE_CURRENT_BINARY_DIR}/pattern-cache")

@@ -147,7 +147,8 @@ static bool in_digest(struct fl_asking *a, struct grounding *g, const char *file
     return false;
 }
 
-/* Reads the file again, as far as the lines around the cited one. */
+/* Reads the file again, as far as the lines around the cited one: a digest has one line of many
+ * that are alike, and it may not be the nearest. */
 static int in_file(struct fl_asking *a, struct grounding *g, const struct fl_read_file *f,
                    int64_t line, struct fl_grounding *out, fl_err *err)
 {
@@ -217,7 +218,7 @@ int fl_ground(struct fl_asking *a, const char *file, int64_t line, const char *q
     g.cited = line;
     g.want = squeezed(fl_str_c(quote), &g.quote);
     if (g.want.n && !in_digest(a, &g, file, line, out))
-        for (size_t i = 0; !r && out->mark > FL_MARK_NEARBY && i < fl_reader_files(reader); i++)
+        for (size_t i = 0; !r && out->mark != FL_MARK_EXACT && i < fl_reader_files(reader); i++)
             if (strcmp(fl_reader_file(reader, i)->name, file) == 0)
                 r = in_file(a, &g, fl_reader_file(reader, i), line, out, err);
     if (!r && (g.quote.bad || g.line.bad || a->arena.failed))

@@ -113,28 +113,28 @@ static size_t folded(fl_str text, char *out, size_t cap)
     return n;
 }
 
-/* Latin and Cyrillic or Greek letters in one word. */
+/* Latin and Cyrillic or Greek letters in one word; one Latin letter is a unit's: microseconds. */
 static bool disguised(fl_str s)
 {
-    bool latin = false, other = false;
+    size_t latin = 0, other = 0;
 
     for (size_t i = 0; i < s.n; i++) {
         unsigned char c = (unsigned char)s.p[i];
         if (c >= 'a' && c <= 'z') {
-            latin = true;
+            latin++;
         } else if ((c == 0xd0 || c == 0xd1 || c == 0xce || c == 0xcf) && i + 1 < s.n) {
-            other = true;
+            other++;
             i++;
         } else {
-            latin = other = false;
+            latin = other = 0;
         }
-        if (latin && other)
+        if (latin >= 2 && other)
             return true;
     }
     return false;
 }
 
-/* l e t t e r s  that stand apart: six of them in a row. */
+/* l e t t e r s  that stand apart: five of them in a row. */
 static bool spaced_out(fl_str s)
 {
     size_t run = 0;
@@ -142,7 +142,7 @@ static bool spaced_out(fl_str s)
     for (size_t i = 0; i + 1 < s.n; i += 2) {
         bool single = s.p[i] >= 'a' && s.p[i] <= 'z' && (s.p[i + 1] == ' ' || s.p[i + 1] == '.');
         run = single ? run + 1 : 0;
-        if (run == 6)
+        if (run == 5)
             return true;
         if (!single)
             i--;
