@@ -370,7 +370,7 @@ static int ask_all(struct answer *x, fl_llm *c, const struct fl_ask_config *conf
     }
     if (!got)
         return fl_fail(err, failed, "%s", first.msg);
-    if (got < votes && !x->out->disagreement)
+    if (first.msg[0])
         x->out->passed_over = keep(x, first.msg);
     return x->a->d->job.arena.failed ? fl_fail_nomem(err) : FL_OK;
 }

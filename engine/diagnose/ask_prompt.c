@@ -3,8 +3,8 @@
  *
  * The digest, the nearest incidents and what the rules said are redacted as one text, since what
  * one line tells about a name holds for all; then they are put into the prompt, the log between two
- * marks that nobody could foresee. A prompt that has more tokens than its budget is made again
- * with a smaller digest.
+ * marks that nobody could foresee. A prompt that has more tokens than its budget, or than the
+ * endpoint's context has room for, is made again with a smaller digest.
  */
 #include <stdio.h>
 
@@ -16,6 +16,7 @@
 
 #define PART "\n\x1e\n" /* between the texts that are redacted together */
 #define NEIGHBOURS 3
+#define ANSWER 2000        /* tokens, where an endpoint says nothing else */
 #define HOSTS_COMPARED 256 /* with each word, for others of their kind */
 
 static size_t count_tokens(void *ctx, fl_str text)
@@ -251,6 +252,21 @@ static int open_redactor(struct fl_asking *a, fl_err *err)
     return r ? r : know_names(a, err);
 }
 
+/* Whether it leaves room for the answer in the contexts of those that are asked first. Their own
+ * tokens are not known: the larger of two counts is taken. One that is passed on to later may still
+ * find it too long, and says so. */
+static bool fits(const struct fl_asking *a)
+{
+    size_t bytes = (a->system.n + a->user.n + 3) / 4, n = a->tokens > bytes ? a->tokens : bytes;
+
+    for (size_t i = 0; i < a->config->n && i < a->config->votes; i++) {
+        const struct fl_llm_endpoint *e = &a->config->endpoints[i];
+        if (e->context && n + 32 + (e->max_tokens ? e->max_tokens : ANSWER) > e->context)
+            return false;
+    }
+    return true;
+}
+
 int fl_asking_new(const fl_engine *e, struct fl_diagnosis *d, const struct fl_ask_config *c,
                   fl_memory *m, uint64_t seed, struct fl_asking *out, fl_err *err)
 {
@@ -277,9 +293,9 @@ int fl_asking_new(const fl_engine *e, struct fl_diagnosis *d, const struct fl_as
     for (size_t i = 0; !r && i < sizeof(budgets) / sizeof(*budgets); i++) {
         why = (fl_err){0};
         r = render(a, budgets[i], seed, &why);
-        if (r != FL_ELIMIT)
+        if (r != FL_ELIMIT && (r || fits(a)))
             break;
-        r = i + 1 < sizeof(budgets) / sizeof(*budgets) ? FL_OK : FL_ELIMIT;
+        r = !r || i + 1 < sizeof(budgets) / sizeof(*budgets) ? FL_OK : FL_ELIMIT;
     }
     if (r && why.msg[0])
         fl_fail(err, r, "%s", why.msg);
