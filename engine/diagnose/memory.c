@@ -250,31 +250,69 @@ static int add_number(void *ctx, int64_t number, fl_err *err)
     return 0;
 }
 
-int fl_memory_embed_missing(struct fl_memory *m, uint64_t *embedded,
-                            int (*told)(void *ctx, uint64_t done, uint64_t total), void *ctx,
-                            fl_err *err)
+/* What the store was like when all had vectors: while that is so no incident has to be looked at,
+ * which in a large memory takes longer than a search. */
+static bool embedded_before(struct fl_memory *m, char now[160])
 {
-    struct numbers x = {0};
-    int r = fl_store_missing(m->store, fl_str_c(m->embedder.name), 0, add_number, &x, err);
-    bool many = x.n > 1;
+    int64_t incident = 0, tombstone = 0;
+    fl_str have = {NULL, 0};
+    bool same = false;
+    fl_arena a;
 
-    if (!r && many)
+    now[0] = 0;
+    if (fl_store_last(m->store, &incident, &tombstone, NULL))
+        return false;
+    snprintf(now, 160, "%s %lld %lld", m->embedder.name, (long long)incident, (long long)tombstone);
+    fl_arena_init(&a);
+    if (fl_store_meta_get(m->store, "embedded", &a, &have, NULL) == FL_OK)
+        same = fl_str_eqz(have, now);
+    fl_arena_dispose(&a);
+    return same;
+}
+
+static int embed_all(struct fl_memory *m, const struct numbers *x,
+                     int (*told)(void *ctx, uint64_t done, uint64_t total), void *ctx, fl_err *err)
+{
+    int r = FL_OK;
+
+    if (x->n == 1)
+        return embed_incident(m, x->v[0], err);
+    if (x->n)
         r = fl_store_begin(m->store, err);
-    for (size_t i = 0; !r && i < x.n; i++) {
-        r = embed_incident(m, x.v[i], err);
+    for (size_t i = 0; !r && i < x->n; i++) {
+        r = embed_incident(m, x->v[i], err);
         if (!r && told && i % 256 == 0)
-            r = told(ctx, i, x.n);
+            r = told(ctx, i, x->n);
         /* Others want to write too. */
-        if (!r && many && i % 4096 == 4095) {
+        if (!r && i % 4096 == 4095) {
             r = fl_store_commit(m->store, err);
             if (!r)
                 r = fl_store_begin(m->store, err);
         }
     }
-    if (many && !r)
-        r = fl_store_commit(m->store, err);
-    else if (many)
-        fl_store_rollback(m->store);
+    if (!r && x->n)
+        return fl_store_commit(m->store, err);
+    fl_store_rollback(m->store);
+    return r;
+}
+
+int fl_memory_embed_missing(struct fl_memory *m, uint64_t *embedded,
+                            int (*told)(void *ctx, uint64_t done, uint64_t total), void *ctx,
+                            fl_err *err)
+{
+    struct numbers x = {0};
+    char before[160];
+    int r;
+
+    if (embedded)
+        *embedded = 0;
+    if (embedded_before(m, before))
+        return FL_OK;
+    r = fl_store_missing(m->store, fl_str_c(m->embedder.name), 0, add_number, &x, err);
+    if (!r)
+        r = embed_all(m, &x, told, ctx, err);
+    if (!r && before[0])
+        fl_store_meta_set(m->store, "embedded", fl_str_c(before), NULL);
     if (!r && embedded)
         *embedded = x.n;
     fl_free(x.v);
@@ -286,17 +324,23 @@ void fl_memory_index_path(const struct fl_memory *m, uint64_t generation, char *
     snprintf(out, cap, "%s/index/vectors-%llu.index", m->dir, (unsigned long long)generation);
 }
 
-uint64_t fl_memory_generation(struct fl_memory *m)
+int64_t fl_memory_number(struct fl_memory *m, const char *key)
 {
     fl_str text = {NULL, 0};
     uint64_t n = 0;
     fl_arena a;
 
     fl_arena_init(&a);
-    if (fl_store_meta_get(m->store, "generation", &a, &text, NULL) || !fl_str_to_u64(text, &n))
+    if (fl_store_meta_get(m->store, key, &a, &text, NULL) || !fl_str_to_u64(text, &n) ||
+        n > INT64_MAX)
         n = 0;
     fl_arena_dispose(&a);
-    return n;
+    return (int64_t)n;
+}
+
+uint64_t fl_memory_generation(struct fl_memory *m)
+{
+    return (uint64_t)fl_memory_number(m, "generation");
 }
 
 struct loading {
@@ -326,15 +370,12 @@ static int add_fresh(void *ctx, const struct fl_store_vector *v, fl_err *err)
 static void open_index(struct fl_memory *m)
 {
     struct fl_index_head want = {.dim = m->embedder.dim};
-    struct fl_store_mark mark = {0};
     uint64_t generation = fl_memory_generation(m);
     char path[4300];
     fl_err why = {0};
     int r = FL_OK;
 
-    if (m->no_index || !generation ||
-        fl_store_mark(m->store, fl_str_c(m->embedder.name), &mark, NULL) ||
-        mark.vectors < FL_INDEX_FROM)
+    if (m->no_index || !generation || fl_memory_number(m, "generation.vectors") < FL_INDEX_FROM)
         return;
     snprintf(want.model, sizeof(want.model), "%s", m->embedder.name);
     for (int tries = 0; tries < 3; tries++) {

@@ -89,7 +89,8 @@ int fl_memory_embed_missing(struct fl_memory *m, uint64_t *embedded,
 struct fl_store_model fl_memory_model(const struct fl_memory *m);
 /* Path of the index file of a generation. */
 void fl_memory_index_path(const struct fl_memory *m, uint64_t generation, char *out, size_t cap);
-uint64_t fl_memory_generation(struct fl_memory *m); /* in force; 0: none */
+uint64_t fl_memory_generation(struct fl_memory *m);             /* in force; 0: none */
+int64_t fl_memory_number(struct fl_memory *m, const char *key); /* a small fact; 0: none */
 /* Opens the index in force, and what is newer than it. */
 int fl_memory_load(struct fl_memory *m, fl_err *err);
 void fl_memory_unload(struct fl_memory *m);

@@ -87,19 +87,6 @@ static int add_gone(void *ctx, int64_t number, fl_err *err)
     return FL_OK;
 }
 
-static int64_t meta_number(fl_memory *m, const char *key)
-{
-    fl_str text = {NULL, 0};
-    uint64_t n = 0;
-    fl_arena a;
-
-    fl_arena_init(&a);
-    if (fl_store_meta_get(m->store, key, &a, &text, NULL) || !fl_str_to_u64(text, &n))
-        n = 0;
-    fl_arena_dispose(&a);
-    return (int64_t)n;
-}
-
 static int set_number(fl_memory *m, const char *key, int64_t n, fl_err *err)
 {
     char text[24];
@@ -144,7 +131,7 @@ static int update(fl_memory *m, const struct fl_index_head *head, uint64_t old,
     fl_index_free(ix);
     s.after = s.first = want.last_id;
     r = fl_store_tombstones(m->store, head->model[0] ? fl_str_c(head->model) : FL_S(""),
-                            meta_number(m, "generation.tombstone"), add_gone, &gone, err);
+                            fl_memory_number(m, "generation.tombstone"), add_gone, &gone, err);
     if (!r && head->count + gone.n > want.count &&
         (head->count + gone.n - want.count) * CHANGED_SHARE > want.count)
         r = 1;
@@ -222,6 +209,8 @@ static int put_in_force(fl_memory *m, const struct fl_index_head *head, int64_t 
     if (!r)
         r = set_number(m, "generation.last", head->last_id, err);
     if (!r)
+        r = set_number(m, "generation.vectors", (int64_t)head->count, err);
+    if (!r)
         return fl_store_commit(m->store, err);
     fl_store_rollback(m->store);
     return r;
@@ -293,8 +282,8 @@ static bool nothing_new(fl_memory *m, uint64_t old, const struct fl_store_mark *
     char path[4300];
     bool whole;
 
-    if (!old || meta_number(m, "generation.last") != mark->last ||
-        meta_number(m, "generation.tombstone") != mark->tombstone)
+    if (!old || fl_memory_number(m, "generation.last") != mark->last ||
+        fl_memory_number(m, "generation.tombstone") != mark->tombstone)
         return false;
     snprintf(want.model, sizeof(want.model), "%s", m->embedder.name);
     fl_memory_index_path(m, old, path, sizeof(path));

@@ -180,6 +180,9 @@ int fl_store_forget(fl_store *s, fl_str model, int64_t tombstone, fl_err *err);
  */
 int fl_store_missing(fl_store *s, fl_str model, size_t limit, fl_store_number_fn fn, void *ctx,
                      fl_err *err);
+/* The highest incident number and removal ever given: while both stay, no incident has come and no
+ * vector has gone. Cheap. */
+int fl_store_last(fl_store *s, int64_t *incident, int64_t *tombstone, fl_err *err);
 /* Removes a model with its vectors. Not known: nothing to do. */
 int fl_store_drop_model(fl_store *s, fl_str model, fl_err *err);
 typedef int (*fl_store_model_fn)(void *ctx, const struct fl_store_model *m, uint64_t vectors,

@@ -445,6 +445,25 @@ int fl_store_missing(fl_store *s, fl_str model, size_t limit, fl_store_number_fn
     return r > 0 ? FL_OK : r;
 }
 
+int fl_store_last(fl_store *s, int64_t *incident, int64_t *tombstone, fl_err *err)
+{
+    struct fl_store_mark mark = {0};
+    int64_t last = 0;
+    int r = fl_store_enter(s, FL_TX_READ, err);
+
+    if (r)
+        return r;
+    r = s->ops->highest(s->db, &last, err);
+    if (!r)
+        r = s->ops->mark(s->db, 0, &mark, err); /* of no model: nothing is counted */
+    r = fl_store_leave(s, FL_TX_READ, r, err);
+    if (!r) {
+        *incident = last;
+        *tombstone = mark.tombstone;
+    }
+    return r;
+}
+
 int fl_store_drop_model(fl_store *s, fl_str model, fl_err *err)
 {
     int64_t number = 0;
