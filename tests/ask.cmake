@@ -26,7 +26,7 @@ if(TARGET diagnose)
 endif()
 
 # What may ground a claim.
-fl_unit(ask ROOMS base read match compress store http llm rules redact embed diagnose)
+fl_unit(ask ROOMS ${FL_PIPELINE})
 target_include_directories(test_ask PRIVATE ${CMAKE_SOURCE_DIR}/engine/include)
 target_compile_definitions(test_ask PRIVATE
   FL_TEST_CACHE="${CMAKE_CURRENT_BINARY_DIR}/pattern-cache")

@@ -40,10 +40,10 @@ struct cli_args {
     const char *record, *replay;
     bool salvage, full, prune;
     const char *cause, *kind, *origin, *title, *explanation, *fix, *source, *from, *clash;
-    uint32_t limit;    /* 0: all */
+    uint32_t limit;     /* 0: all */
     const char *resume; /* file of results */
     bool all;           /* ask about every case */
-    const char **rest; /* the arguments that are no options */
+    const char **rest;  /* the arguments that are no options */
     size_t nrest;
 };
 
