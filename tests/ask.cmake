@@ -25,8 +25,13 @@ if(TARGET diagnose)
   endif()
 endif()
 
-# What may ground a claim.
-fl_unit(ask ROOMS ${FL_PIPELINE})
-target_include_directories(test_ask PRIVATE ${CMAKE_SOURCE_DIR}/engine/include)
-target_compile_definitions(test_ask PRIVATE
-  FL_TEST_CACHE="${CMAKE_CURRENT_BINARY_DIR}/pattern-cache")
+# What may ground a claim; and memory that runs out while a model is asked.
+foreach(name ask ask_alloc)
+  fl_unit(${name} ROOMS ${FL_PIPELINE})
+  target_include_directories(test_${name} PRIVATE ${CMAKE_SOURCE_DIR}/engine/include)
+  target_compile_definitions(test_${name} PRIVATE FL_LLM_SERVER="${CMAKE_CURRENT_BINARY_DIR}/llm_server"
+    FL_TEST_CACHE="${CMAKE_CURRENT_BINARY_DIR}/pattern-cache")
+endforeach()
+if(TARGET llm_server)
+  add_dependencies(test_ask_alloc llm_server)
+endif()

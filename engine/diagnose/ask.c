@@ -276,8 +276,8 @@ static int show_lines(struct answer *x, fl_err *err)
     return FL_OK;
 }
 
-/* The answer becomes the diagnosis. */
-static int decide(struct answer *x, fl_err *err)
+/* The answer becomes the diagnosis, or nothing of it does. */
+static int become(struct answer *x, fl_err *err)
 {
     struct fl_diagnosis *d = x->a->d;
     const struct fl_ruleset *rs = d->job.rules;
@@ -339,6 +339,27 @@ static void compare(struct answer *x, const struct fl_llm_report *before)
         *x->out = *before;
     }
     add_up(x->out, before->grounded && !x->out->disagreement ? &now : before);
+}
+
+static int decide(struct answer *x, fl_err *err)
+{
+    struct fl_diagnosis *d = x->a->d;
+    struct fl_verdict verdict = d->verdict;
+    struct fl_location where = d->where;
+    struct fl_decision decision = d->decision;
+    struct fl_report report = d->report;
+    int r = become(x, err);
+
+    if (!r && d->job.arena.failed)
+        r = fl_fail_nomem(err);
+    if (r) {
+        d->verdict = verdict;
+        d->where = where;
+        d->decision = decision;
+        d->report = report;
+        x->out->decided = false;
+    }
+    return r;
 }
 
 /* Endpoints are asked in their order until as many have answered as have a vote. */
@@ -457,6 +478,8 @@ static int ask(struct fl_diagnosis *d, const fl_engine *e, const struct fl_ask_c
     if (!made)
         fl_asking_dispose(&asking);
     close_wire(&w);
+    if (r && !out->error)
+        out->error = "memory ran out while the model was asked";
     return r ? fl_fail(err, r, "%s", why.msg) : FL_OK;
 }
 
