@@ -255,12 +255,11 @@ static void nightly(struct home *h, uint32_t n)
     int64_t last = 0, gone;
     fl_err err = {0};
 
-    (void)n;
     open_memory(h, false);
     if (fl_store_last(h->m->store, &last, &gone, &err))
         say("last", &err);
     fl_memory_free(h->m);
-    import(h, (uint32_t)last + NIGHT, (uint32_t)last + 2 * NIGHT);
+    import(h, n + (uint32_t)last, n + (uint32_t)last + NIGHT);
     reindex(h, "nightly", false);
 }
 

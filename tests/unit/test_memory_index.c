@@ -8,23 +8,6 @@
 
 #define MANY 2100 /* incidents of four vectors: more than FL_INDEX_FROM */
 
-#ifdef FL_HAVE_FAISS
-static void path_of_index(struct home *h, char out[4400])
-{
-    fl_memory_index_path(h->m, fl_memory_generation(h->m), out, 4400);
-}
-
-static struct fl_reindexed reindex(struct home *h, bool full)
-{
-    struct fl_reindex_opts o = {.full = full};
-    struct fl_reindexed n;
-    fl_err err = {0};
-
-    must(fl_memory_reindex(h->m, &o, &n, &err));
-    return n;
-}
-#endif
-
 static void finds(struct home *h, uint32_t i, bool by_index)
 {
     char line[80], id[32];
@@ -40,6 +23,21 @@ static void finds(struct home *h, uint32_t i, bool by_index)
 }
 
 #ifdef FL_HAVE_FAISS
+static void path_of_index(struct home *h, char out[4400])
+{
+    fl_memory_index_path(h->m, fl_memory_generation(h->m), out, 4400);
+}
+
+static struct fl_reindexed reindex(struct home *h, bool full)
+{
+    struct fl_reindex_opts o = {.full = full};
+    struct fl_reindexed n;
+    fl_err err = {0};
+
+    must(fl_memory_reindex(h->m, &o, &n, &err));
+    return n;
+}
+
 static void few_vectors_are_compared_one_by_one(void **state)
 {
     struct home h;
