@@ -147,6 +147,7 @@ lib zlib zlib1g-dev
 lib libzstd libzstd-dev
 lib liblzma liblzma-dev
 lib sentencepiece libsentencepiece-dev
+lib libedit libedit-dev
 lib libcurl libcurl4-openssl-dev|libcurl4-gnutls-dev
 '
 

@@ -16,7 +16,7 @@ if(TARGET diagnose)
       "FL_SOURCE_DIR=${CMAKE_SOURCE_DIR};FL_CLI_CACHE=${CMAKE_CURRENT_BINARY_DIR}/cli-cache")
   endforeach()
 
-  fl_unit(out_text ROOMS ${FL_PIPELINE} cli)
+  fl_unit(out_text ROOMS ${FL_PIPELINE} cli EXTERNAL PkgConfig::LIBEDIT)
   target_include_directories(test_out_text PRIVATE ${CMAKE_SOURCE_DIR}/engine/include
     ${CMAKE_SOURCE_DIR}/engine/cli)
 endif()

@@ -13,6 +13,7 @@
 
 #include "out_text.h"
 #include "progress.h"
+#include "repl.h"
 
 static void on_progress(void *ctx, uint64_t done, uint64_t total)
 {
@@ -194,7 +195,16 @@ int cmd_diagnose(const struct cli_args *args)
                                    "recorded already");
     if (args->each && (args->record || args->replay))
         return cli_fail(CLI_USAGE, "a recording is of one job; leave out --each");
-    status = cli_session_open(&s, args);
+    if (args->interactive && (args->each || args->json || args->exit_decision))
+        return cli_fail(CLI_USAGE, "-i is for a person: it excludes --each, --json and "
+                                   "--exit-decision");
+    status =
+        args->interactive ? cli_session_open_for_digests(&s, args) : cli_session_open(&s, args);
+    if (status == CLI_OK && args->interactive) {
+        status = repl_run(&s, args);
+        cli_session_dispose(&s);
+        return status;
+    }
     if (status == CLI_OK)
         status = args->each ? each(&s, args) : one(&s, args, args->rest, args->nrest);
     if (status == CLI_INPUT)

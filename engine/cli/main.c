@@ -104,9 +104,14 @@ static int dispatch(int argc, const char **argv)
     }
     if (!cmd)
         cmd = cli_commands;
-    if (argc < 2)
+    if (argc < 2 && !(isatty(STDIN_FILENO) && isatty(STDOUT_FILENO)))
         return cli_fail(CLI_USAGE, "no log given; try `diagnose job.log` or `diagnose --help`");
-    status = cli_opt_parse(cmd, argc - 1 - (int)used, argv + 1 + used, &args);
+    if (argc < 2) {
+        static const char *interactive[] = {"-i"};
+        status = cli_opt_parse(cmd, 1, interactive, &args);
+    } else {
+        status = cli_opt_parse(cmd, argc - 1 - (int)used, argv + 1 + used, &args);
+    }
     return status ? status : run(cmd, &args);
 }
 

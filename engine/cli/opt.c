@@ -232,7 +232,7 @@ static int check_args(const struct cli_command *cmd, const struct cli_args *args
 {
     if (args->help || args->version)
         return CLI_OK;
-    if (args->nrest < cmd->min_args)
+    if (args->nrest < cmd->min_args && !args->interactive)
         return cli_fail(CLI_USAGE, "`%s` needs an argument: %s", cmd->name, cmd->args);
     if (args->nrest > cmd->max_args && cmd->max_args == 0)
         return cli_fail(CLI_USAGE, "`%s` takes no arguments, and '%s' is one", cmd->name,

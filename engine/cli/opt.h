@@ -35,7 +35,7 @@ struct cli_args {
     uint32_t k;                 /* neighbours; 0: the default */
     struct cli_share floor;
     const char *text; /* to look up, or to look for */
-    bool search, no_memory, ask;
+    bool search, no_memory, ask, interactive;
     uint32_t seconds; /* of the whole answer; 0: the default */
     const char *record, *replay;
     bool salvage, full, prune;

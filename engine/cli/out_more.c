@@ -16,7 +16,7 @@ static void section(const struct out *o, const char *title)
     fputc('\n', o->f);
 }
 
-static void evidence(const struct out *o, const struct fl_evidence *e)
+void out_evidence(const struct out *o, const struct fl_evidence *e)
 {
     fputs("  ", o->f);
     out_place(o, &e->at, 400);
@@ -75,7 +75,7 @@ void out_report_more(const struct out *o, const struct fl_report *r)
 {
     section(o, "Evidence");
     for (size_t i = 0; i < r->nevidence; i++)
-        evidence(o, &r->evidence[i]);
+        out_evidence(o, &r->evidence[i]);
     if (r->timeline.nnotes)
         section(o, "Course of the job");
     for (size_t i = 0; i < r->timeline.nnotes; i++) {

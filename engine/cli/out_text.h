@@ -15,6 +15,8 @@ void out_report_more(const struct out *o, const struct fl_report *r);
 unsigned out_model(const struct out *o, const struct fl_report *r, bool verbose);
 /* Past incidents like it, at most `most`; in out_more.c. Returns the lines printed. */
 unsigned out_neighbours(const struct out *o, const struct fl_report *r, size_t most);
+/* One line of evidence whole, below what it was taken for; in out_more.c. */
+void out_evidence(const struct out *o, const struct fl_evidence *e);
 /* "file:line" of a place, at most `columns` wide; returns the columns printed. */
 unsigned out_place(const struct out *o, const struct fl_place *at, unsigned columns);
 

@@ -9,6 +9,7 @@
 
 #include <inttypes.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <time.h>
 #include <unistd.h>
@@ -28,7 +29,11 @@ static int64_t now_ms(void)
 
 void progress_init(struct progress *p, const char *what, bool quiet)
 {
-    *p = (struct progress){.on = !quiet && isatty(STDERR_FILENO), .what = what};
+    const char *term = getenv("TERM");
+
+    /* A dumb terminal cannot overwrite a line. */
+    *p = (struct progress){
+        .on = !quiet && isatty(STDERR_FILENO) && term && strcmp(term, "dumb") != 0, .what = what};
     if (p->on)
         p->start_ms = now_ms();
 }

@@ -51,6 +51,9 @@ static const struct cli_opt help_opt[] = {
 
 static const struct cli_opt diagnose_opts[] = {
     FLAG(0, "json", json, "print one JSON object (schema faultline.diagnosis/1) and nothing else"),
+    FLAG('i', "interactive", interactive,
+         "open the LOG and take questions and commands, until Ctrl-D; this is what `diagnose` "
+         "alone does on a terminal"),
     FLAG(0, "each", each, "take each LOG as a job of its own; with --json one object a line"),
     FLAG(0, "exit-decision", exit_decision,
          "let the exit status carry what to do next: 0 restart, 10 restart elsewhere, 11 test "
@@ -235,11 +238,21 @@ const struct cli_command cli_commands[] = {
          "whose name is that of a command is given as ./NAME.\n"
          "\n"
          "The answer goes to stdout. Messages and progress go to stderr, progress only on a "
-         "terminal. With --each the exit status is the highest of all.",
+         "terminal. With --each the exit status is the highest of all.\n"
+         "\n"
+         "With -i, or with no LOG at all on a terminal, the job is opened for questions. A line is "
+         "a question in plain words, which goes to the configured language model, redacted, and "
+         "otherwise is searched for in the log and among past incidents; or a command: /evidence, "
+         "/digest [TOKENS], /timeline, /around FILE:LINE [N], /grep REGEX, /rank N, /similar, "
+         "/incident ID, /why, /explain [RULE], /ask, /correct CAUSE [WHY], /save [FILE], /json, "
+         "/help, /quit. TAB completes commands, causes, rules and files; Ctrl-C stops an answer, "
+         "Ctrl-D leaves. Nothing is sent before something is asked. From a pipe the same lines are "
+         "read without prompts. Earlier lines are kept in the data folder.",
      .examples = "diagnose job.log\tone log\n"
                  "diagnose rank-*.log dmesg-n12.txt slurm.out\tone job from several logs\n"
                  "zcat job.log.gz | diagnose --json -\tfrom a pipe, for a machine\n"
                  "diagnose --exit-decision logs/\tin a restart script\n"
+                 "diagnose -i logs/\task, look around, correct\n"
                  "diagnose --since 2026-03-01T02:00:00 dmesg.txt\twithout last week's faults\n",
      .own = diagnose_opts,
      .common = common_opts,

@@ -24,7 +24,7 @@ _diagnose()
     "eval"*) words=" --search --ask --all --resume= --budget-seconds= --no-memory --json --rules= --config= --no-cache --engine=auto --engine=pcre2 --color=auto --color=always --color=never --width= --verbose --quiet --help" ;;
     "version"*) words=" --rules= --config= --no-cache --engine=auto --engine=pcre2 --color=auto --color=always --color=never --width= --verbose --quiet --help" ;;
     "help"*) words=" --man --completion --help" ;;
-    *) words=" --json --each --exit-decision --offline --ask --budget-seconds= --record= --replay= --no-memory --since= --until= --threads= --version --rules= --config= --no-cache --engine=auto --engine=pcre2 --color=auto --color=always --color=never --width= --verbose --quiet --help" ;;
+    *) words=" --json --interactive --each --exit-decision --offline --ask --budget-seconds= --record= --replay= --no-memory --since= --until= --threads= --version --rules= --config= --no-cache --engine=auto --engine=pcre2 --color=auto --color=always --color=never --width= --verbose --quiet --help" ;;
     esac
     if [[ $word != -* ]]; then
         words=

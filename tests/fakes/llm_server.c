@@ -61,7 +61,8 @@ enum what {
     BROKEN_STREAM,
     STREAM_ERROR,
     BAD_VECTORS,
-    NAN_VECTORS
+    NAN_VECTORS,
+    SLOW
 };
 
 struct mode {
@@ -78,6 +79,7 @@ static const struct mode modes[] = {
     {"drip", DRIP, 200, NULL, NULL, 0},
     {"reset", RESET, 200, NULL, NULL, 0},
     {"reset-once", RESET, 200, NULL, NULL, 1},
+    {"slow", SLOW, 200, NULL, NULL, 0},
     {"cut", CUT, 200, NULL, NULL, 0},
     {"429", LIMIT, 429, NULL, NULL, 0},
     {"429-once", LIMIT, 429, NULL, NULL, 1},
@@ -346,6 +348,9 @@ static enum MHD_Result send_text(struct MHD_Connection *c, const struct mode *m,
     if (m->what == DRIP) {
         p->most = 1;
         p->pause = 1;
+    } else if (m->what == SLOW) { /* as a model writes */
+        p->most = 120;
+        p->pause = 0.2;
     } else if (m->what == RESET) {
         p->break_at = p->n / 2;
     }
