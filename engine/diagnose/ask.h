@@ -47,6 +47,10 @@ struct fl_asking {
 };
 int fl_asking_new(const fl_engine *e, struct fl_diagnosis *d, const struct fl_ask_config *c,
                   fl_memory *m, uint64_t seed, struct fl_asking *out, fl_err *err);
+/* The same for a conversation (prompts/chat.md): no terms, no schema. At most `most` tokens. */
+int fl_asking_new_talk(const fl_engine *e, struct fl_diagnosis *d, const struct fl_ask_config *c,
+                       fl_memory *m, uint64_t seed, unsigned most, struct fl_asking *out,
+                       fl_err *err);
 void fl_asking_dispose(struct fl_asking *a);
 /* Puts placeholders back; the text is in the asking's arena. */
 const char *fl_asking_restore(struct fl_asking *a, const char *text);

@@ -6,6 +6,7 @@
  * marks that nobody could foresee. A prompt that has more tokens than its budget, or than the
  * endpoint's context has room for, is made again with a smaller digest.
  */
+#include <limits.h>
 #include <stdio.h>
 
 #include "base/alloc.h"
@@ -31,14 +32,14 @@ static size_t count_tokens(void *ctx, fl_str text)
     return n;
 }
 
-static int load_prompts(struct fl_asking *a, fl_err *err)
+static int load_prompts(struct fl_asking *a, const char *name, fl_err *err)
 {
     char data[4096], path[4200];
     int r = fl_data_dir(data, sizeof(data), err);
 
     if (r)
         return r;
-    snprintf(path, sizeof(path), "%s/prompts/diagnose.md", data);
+    snprintf(path, sizeof(path), "%s/prompts/%s.md", data, name);
     r = fl_prompt_load(path, &a->arena, &a->prompt, err);
     if (r)
         return r;
@@ -221,14 +222,15 @@ static int render(struct fl_asking *a, size_t budget, uint64_t seed, fl_err *err
     fl_buf_clear(&a->system);
     fl_buf_clear(&a->user);
     if (!r) {
-        struct fl_prompt_value v[] = {{"causes", fl_buf_str(&causes)},
-                                      {"actions", fl_buf_str(&actions)},
-                                      {"fence", fl_str_c(fence)},
+        struct fl_prompt_value v[] = {{"fence", fl_str_c(fence)},
                                       {"digest", digest},
                                       {"neighbours", near},
-                                      {"rules", rules}};
-        r = fl_prompt_render(&a->prompt, v, sizeof(v) / sizeof(*v), count_tokens,
-                             (void *)(uintptr_t)a->engine, &a->system, &a->user, &a->tokens, err);
+                                      {a->prompt.schema.n ? "rules" : "verdict", rules},
+                                      {"causes", fl_buf_str(&causes)},
+                                      {"actions", fl_buf_str(&actions)}};
+        size_t n = a->prompt.schema.n ? sizeof(v) / sizeof(*v) : 4;
+        r = fl_prompt_render(&a->prompt, v, n, count_tokens, (void *)(uintptr_t)a->engine,
+                             &a->system, &a->user, &a->tokens, err);
     }
     fl_buf_dispose(&text);
     fl_buf_dispose(&causes);
@@ -267,8 +269,9 @@ static bool fits(const struct fl_asking *a)
     return true;
 }
 
-int fl_asking_new(const fl_engine *e, struct fl_diagnosis *d, const struct fl_ask_config *c,
-                  fl_memory *m, uint64_t seed, struct fl_asking *out, fl_err *err)
+static int new_asking(const fl_engine *e, struct fl_diagnosis *d, const struct fl_ask_config *c,
+                      fl_memory *m, uint64_t seed, const char *prompt, unsigned most,
+                      struct fl_asking *out, fl_err *err)
 {
     static const size_t budgets[] = {4000, 3000, 2200, 1500, 1000, 500};
     struct fl_asking *a = out;
@@ -280,7 +283,9 @@ int fl_asking_new(const fl_engine *e, struct fl_diagnosis *d, const struct fl_as
     fl_buf_init(&a->system, 8u << 20);
     fl_buf_init(&a->user, 8u << 20);
     fl_buf_init(&a->schema, 1u << 20);
-    r = load_prompts(a, err);
+    r = load_prompts(a, prompt, err);
+    if (!r && most < a->prompt.token_budget)
+        a->prompt.token_budget = most;
     if (!r)
         r = make_terms(a, err);
     if (!r)
@@ -302,6 +307,19 @@ int fl_asking_new(const fl_engine *e, struct fl_diagnosis *d, const struct fl_as
     if (r)
         fl_asking_dispose(a);
     return r;
+}
+
+int fl_asking_new(const fl_engine *e, struct fl_diagnosis *d, const struct fl_ask_config *c,
+                  fl_memory *m, uint64_t seed, struct fl_asking *out, fl_err *err)
+{
+    return new_asking(e, d, c, m, seed, "diagnose", UINT_MAX, out, err);
+}
+
+int fl_asking_new_talk(const fl_engine *e, struct fl_diagnosis *d, const struct fl_ask_config *c,
+                       fl_memory *m, uint64_t seed, unsigned most, struct fl_asking *out,
+                       fl_err *err)
+{
+    return new_asking(e, d, c, m, seed, "chat", most, out, err);
 }
 
 void fl_asking_dispose(struct fl_asking *a)

@@ -550,6 +550,89 @@ void fl_ask_eval_totals(const fl_ask_eval *ev, struct fl_ask_totals *out);
 /* One JSON object of schema faultline.ask_eval/1. Owned by the caller: fl_text_free. */
 int fl_ask_eval_json(const fl_ask_eval *ev, char **out, fl_err *err);
 
+/* ---- looking around in a diagnosed job, for a person ---- */
+
+/*
+ * Reads the job's log again. Files are remembered by size and time of change when this is opened;
+ * what cannot be read again (standard input, a file that has changed since) is answered from what
+ * the digest kept of it, and the result says so. Belongs to one thread; the diagnosis must outlive
+ * it and have been made with fl_diagnose_opts.digest.
+ */
+typedef struct fl_log fl_log;
+int fl_log_open(const fl_engine *e, const fl_diagnosis *d, fl_log **out, fl_err *err);
+void fl_log_free(fl_log *l);
+
+struct fl_log_line {
+    struct fl_place at;
+    const char *text;             /* hostile; cut at 64 KiB; NULs shown as blanks */
+    uint32_t match_at, match_len; /* bytes of `text` that matched; match_len 0: none */
+    bool asked;                   /* the line that was asked for, among its neighbours */
+};
+/* Anything but 0 ends the look. The line dies with the call. */
+typedef int (*fl_log_fn)(void *ctx, const struct fl_log_line *l);
+struct fl_log_look {
+    size_t limit;               /* lines or hits at most; 0: 40 */
+    const volatile int *cancel; /* sig_atomic_t; may be NULL */
+    fl_log_fn fn;
+    void *ctx;
+};
+struct fl_log_seen {
+    size_t lines;   /* handed to `fn` */
+    bool more;      /* there are more than the limit */
+    bool stopped;   /* by `cancel` or by `fn` */
+    char note[400]; /* "", or what could not be read again and why */
+};
+/* The line and `n` lines before and behind it. `file` as in the report, or an end of it that only
+ * one file has, or NULL where there is one file only. FL_ERROR_USAGE: no such file;
+ * FL_ERROR_NOT_FOUND: it has no such line. */
+int fl_log_around(fl_log *l, const char *file, uint64_t line, unsigned n,
+                  const struct fl_log_look *look, struct fl_log_seen *seen, fl_err *err);
+/* Lines that a regular expression matches (PCRE2, bytes, each line by itself), in reading order.
+ * FL_ERROR_USAGE: it is no expression. */
+int fl_log_grep(fl_log *l, const char *regex, const struct fl_log_look *look,
+                struct fl_log_seen *seen, fl_err *err);
+/* The last lines of a rank. FL_ERROR_NOT_FOUND: it printed nothing, as far as the log tells. */
+int fl_log_rank(fl_log *l, int32_t rank, const struct fl_log_look *look, struct fl_log_seen *seen,
+                fl_err *err);
+/* Lines that hold the rarer words of a question, the best first: what can be said without a
+ * language model. */
+int fl_log_words(fl_log *l, const char *question, const struct fl_log_look *look,
+                 struct fl_log_seen *seen, fl_err *err);
+/* Names of the job's files, borrowed; NULL behind the last. */
+const char *fl_log_file(const fl_log *l, size_t i);
+
+/* ---- a conversation with a language model about a diagnosed job ---- */
+
+typedef struct fl_talk fl_talk;
+struct fl_talk_opts {
+    const struct fl_config *config; /* its `llm`, with at least one endpoint */
+    fl_memory *memory;              /* its neighbours are told; may be NULL */
+    double seconds;                 /* for an answer; 0: 240 */
+    const volatile int *cancel;     /* sig_atomic_t; stops an answer; may be NULL */
+};
+/*
+ * Makes what every question is sent with: the digest, the neighbours and the verdict, redacted.
+ * Nothing is sent yet. FL_ERROR_USAGE without an endpoint. The diagnosis must outlive it and have
+ * been made with fl_diagnose_opts.digest.
+ */
+int fl_talk_open(const fl_engine *e, fl_diagnosis *d, const struct fl_talk_opts *o, fl_talk **out,
+                 fl_err *err);
+void fl_talk_free(fl_talk *t);
+struct fl_talk_answer {
+    char model[128], endpoint[300];
+    int64_t tokens_in, tokens_out; /* -1: not told */
+    double seconds, cost;          /* cost below 0: not known */
+    bool stopped;                  /* by `cancel` or `on_text` */
+    size_t turns, left_out;        /* of the conversation so far; left out for the context */
+};
+/*
+ * Asks one question, redacted like the rest. `on_text` gets the answer as it comes, names put back,
+ * hostile like a log; anything but 0 stops the answer. A stopped answer is no failure.
+ * FL_ERROR_BACKEND, FL_ERROR_LIMIT; what had come by then has been handed out.
+ */
+int fl_talk_ask(fl_talk *t, const char *question, int (*on_text)(void *ctx, const char *text),
+                void *ctx, struct fl_talk_answer *out, fl_err *err);
+
 /* Over labelled cases: how often the right cause is among the first distinct ones that a search
  * finds, by each way of enum fl_search_by. */
 struct fl_search_totals {

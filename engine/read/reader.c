@@ -559,6 +559,12 @@ size_t fl_reader_inputs(const fl_reader *r)
     return r->list.n;
 }
 
+const char *fl_reader_input(const fl_reader *r, size_t input, const char **path)
+{
+    *path = r->list.v[input].path;
+    return r->list.v[input].name;
+}
+
 uint64_t fl_reader_total(const fl_reader *r)
 {
     return r->list.total;

@@ -94,6 +94,8 @@ void fl_reader_free(fl_reader *r);
  * and what came of it is put on the list's record in the order of inputs, by one thread.
  */
 size_t fl_reader_inputs(const fl_reader *r);
+/* The name of an input for people; *path is what opens it, NULL for stdin. */
+const char *fl_reader_input(const fl_reader *r, size_t input, const char **path);
 uint64_t fl_reader_total(const fl_reader *r); /* bytes of all inputs; 0 unknown */
 /* A reader of one input, freed before `r` is; its files count from 0. */
 int fl_reader_branch(const fl_reader *r, size_t input, fl_reader **out, fl_err *err);
