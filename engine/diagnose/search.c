@@ -349,7 +349,8 @@ static int by_piece(const void *a, const void *b)
 /* Adds up what each piece brings an incident above what any two lines have in common. */
 static void add_up(struct search *s, double factor[][2])
 {
-    qsort(s->hits, s->nhits, sizeof(*s->hits), by_piece);
+    if (s->nhits)
+        qsort(s->hits, s->nhits, sizeof(*s->hits), by_piece);
     for (size_t i = 0; i < s->nhits; i++) {
         const struct hit *h = &s->hits[i];
         struct candidate *c = &s->c[h->candidate];
