@@ -18,7 +18,8 @@
 #include "compress/shape.h"
 
 #define WORDS 16
-#define LITERAL_HITS 3
+#define NUMBER_LINES 3 /* of the whole log, for words that no kept line has */
+#define NUMBER_TEXT 4096
 
 struct word {
     fl_str text; /* lower case, in the arena */
@@ -170,31 +171,92 @@ static bool told(const fl_log *l, const struct scored *v, size_t i, size_t first
     return false;
 }
 
-static int look_for_number(fl_log *l, const struct word *w, const struct fl_log_look *look,
-                           struct fl_log_seen *seen, fl_err *err)
+/* The lines of the whole log that hold such a word, the best of them by all words. */
+struct numbers {
+    const struct asked *q;
+    struct found {
+        uint32_t file;
+        uint64_t line;
+        double score;
+        size_t seq; /* of equals the later one is nearer to the end */
+        fl_buf text;
+    } best[NUMBER_LINES];
+    size_t n, all;
+};
+
+static bool is_sought(const struct word *w)
 {
-    struct fl_log_look few = *look;
-    struct fl_log_seen here;
-    fl_buf re;
+    return w->number && !w->lines;
+}
+
+static int on_line(void *ctx, uint32_t file, uint64_t line, fl_str text, fl_err *err)
+{
+    struct numbers *x = ctx;
+    fl_str head = fl_str_sub(text, 0, 1024);
+    double score = 0;
+    bool sought = false;
+    struct found *f = &x->best[0];
+
+    for (size_t k = 0; k < x->q->n && !sought; k++)
+        sought = is_sought(&x->q->v[k]) && holds(head, &x->q->v[k]);
+    if (!sought)
+        return 0;
+    for (size_t k = 0; k < x->q->n; k++)
+        if (holds(head, &x->q->v[k]))
+            score += is_sought(&x->q->v[k]) ? 1 : x->q->v[k].weight;
+    score *= 1 + 0.1 * fl_badness(head);
+    x->all++;
+    if (x->n < NUMBER_LINES)
+        f = &x->best[x->n++];
+    else
+        for (size_t i = 1; i < x->n; i++)
+            if (x->best[i].score < f->score ||
+                (x->best[i].score == f->score && x->best[i].seq < f->seq))
+                f = &x->best[i];
+    if (x->all > NUMBER_LINES && f->score > score)
+        return 0;
+    f->seq = x->all;
+    f->file = file;
+    f->line = line;
+    f->score = score;
+    fl_buf_clear(&f->text);
+    fl_buf_add(&f->text, fl_str_sub(text, 0, NUMBER_TEXT));
+    return f->text.bad ? fl_fail_nomem(err) : 0;
+}
+
+static int by_found(const void *x, const void *y)
+{
+    const struct found *a = x, *b = y;
+
+    if (a->score != b->score)
+        return a->score > b->score ? -1 : 1;
+    if (a->file != b->file)
+        return a->file < b->file ? -1 : 1;
+    return a->line < b->line ? -1 : a->line > b->line;
+}
+
+static int look_for_numbers(fl_log *l, const struct asked *q, const struct fl_log_look *look,
+                            struct fl_log_seen *seen, fl_err *err)
+{
+    struct numbers x = {.q = q};
+    bool any = false, ended = false;
     int r;
 
-    fl_buf_init(&re, 4096);
-    fl_buf_addz(&re, "(?i)(?<![0-9])\\Q");
-    fl_buf_add(&re, w->text); /* words have no backslash */
-    fl_buf_addz(&re, "\\E(?![0-9])");
-    few.limit = LITERAL_HITS;
-    r = fl_buf_check(&re, "the question", err);
-    if (!r)
-        r = fl_log_grep(l, re.p, &few, &here, err);
-    fl_buf_dispose(&re);
-    if (r)
-        return r;
-    seen->lines += here.lines;
-    seen->more |= here.more;
-    seen->stopped |= here.stopped;
-    if (here.note[0])
-        memcpy(seen->note, here.note, sizeof(seen->note));
-    return FL_OK;
+    for (size_t k = 0; k < q->n; k++)
+        any |= is_sought(&q->v[k]);
+    if (!any)
+        return FL_OK;
+    for (size_t i = 0; i < NUMBER_LINES; i++)
+        fl_buf_init(&x.best[i].text, NUMBER_TEXT + 16);
+    r = fl_log_walk(l, UINT32_MAX, look, seen, on_line, &x, err);
+    qsort(x.best, x.n, sizeof(x.best[0]), by_found);
+    for (size_t i = 0; !r && !ended && i < x.n; i++)
+        ended = fl_log_give(l, look, seen, x.best[i].file, x.best[i].line,
+                            fl_buf_str(&x.best[i].text), FL_S(""), false);
+    seen->more |= x.all > x.n;
+    for (size_t i = 0; i < NUMBER_LINES; i++)
+        fl_buf_dispose(&x.best[i].text);
+    return r;
 }
 
 int fl_log_words(fl_log *l, const char *question, const struct fl_log_look *look,
@@ -215,9 +277,8 @@ int fl_log_words(fl_log *l, const char *question, const struct fl_log_look *look
         weigh(&l->d->job.gather->shapes, &q);
         r = rank_lines(l, &q, &v, &n, err);
     }
-    for (size_t k = 0; !r && k < q.n && !seen->stopped && seen->lines < limit; k++)
-        if (q.v[k].number && !q.v[k].lines)
-            r = look_for_number(l, &q.v[k], look, seen, err);
+    if (!r)
+        r = look_for_numbers(l, &q, look, seen, err);
     for (size_t i = 0; !r && i < n && i < 200 && !seen->stopped && seen->lines < limit; i++) {
         const struct fl_kept_line *k = &l->kept[v[i].kept];
         if (v[i].score * 2 < v[0].score)
