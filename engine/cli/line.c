@@ -231,7 +231,8 @@ static void start_editing(struct line *l)
     el_set(el, EL_EDITOR, "emacs");
     el_set(el, EL_SIGNAL, 1);
     el_set(el, EL_GETCFN, read_key);
-    el_set(el, EL_ADDFN, "complete", "Complete the word", complete);
+    /* In wide characters: el_set() would copy the two names and never free them. */
+    el_wset(el, EL_ADDFN, L"complete", L"Complete the word", complete);
     el_set(el, EL_BIND, "^I", "complete", NULL);
     el_set(el, EL_BIND, "^R", "em-inc-search-prev", NULL);
 }
