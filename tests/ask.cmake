@@ -19,7 +19,7 @@ if(TARGET diagnose)
   if(FL_GATES)
     add_test(NAME real.ask COMMAND ${CMAKE_CURRENT_SOURCE_DIR}/real/run.sh
       ${CMAKE_SOURCE_DIR}/build/real ${CMAKE_CURRENT_SOURCE_DIR}/ask/real.py)
-    set_tests_properties(real.ask PROPERTIES SKIP_RETURN_CODE 77 TIMEOUT 900 RUN_SERIAL ON
+    set_tests_properties(real.ask PROPERTIES SKIP_RETURN_CODE 77 TIMEOUT 1200 RUN_SERIAL ON
       ENVIRONMENT
       "FL_DIAGNOSE=$<TARGET_FILE:diagnose>;FL_CLI_CACHE=${CMAKE_CURRENT_BINARY_DIR}/cli-cache")
   endif()

@@ -16,17 +16,17 @@ def main():
         log = l.file("job.log", JOB)
         key = {"LAB_KEY": "real-key-0123456789"}
         end = {"url": os.environ["FL_REAL_LLM"], "model": "SmolLM2", "api_key_env": "LAB_KEY",
-               "context": 4096, "max_tokens": 500, "timeout": 280}
+               "context": 4096, "max_tokens": 400, "timeout": 700}
         config, record = l.config(end), l.path("record")
         base = l.run("--json", "--offline", "--no-memory", log)
-        r = l.run("--json", "--no-memory", "--budget-seconds", 280, "--config", config, "--record",
-                  record, log, env=key, timeout=320)
+        r = l.run("--json", "--no-memory", "--budget-seconds", 700, "--config", config, "--record",
+                  record, log, env=key, timeout=760)
         lab.valid("a real model", r.json)
         llm = r.json["llm"]
         print("%s: %s, %s tokens in, %s out, %.1f s: %s" % (
             llm.get("model"), llm.get("cause"), llm.get("tokens_in"), llm.get("tokens_out"),
             llm["seconds"], llm["error"]))
-        if not llm.get("tokens_in") or llm["tokens_in"] + 500 > 4096:
+        if not llm.get("tokens_in") or llm["tokens_in"] > 2 * (4096 - 400):
             lab.fault("it did not answer, or the prompt does not fit: %s", llm)
         if llm["decided"] != llm["grounded"] and llm.get("cause") not in ("unknown", "none"):
             lab.fault("decided without proof, or the other way round: %s", llm)
