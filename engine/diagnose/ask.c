@@ -276,6 +276,29 @@ static int show_lines(struct answer *x, fl_err *err)
     return FL_OK;
 }
 
+/* Why, in front of what the rules found, which was not enough. */
+static int give_reason(struct answer *x, fl_err *err)
+{
+    struct fl_report *r = &x->a->d->report;
+    fl_arena *a = &x->a->d->job.arena;
+    const char **v = fl_arena_alloc(a, (r->nreasons + 1) * sizeof(*v));
+    size_t grounds = 0;
+
+    if (!v)
+        return fl_fail_nomem(err);
+    for (size_t i = 0; i < x->out->ncitations; i++)
+        grounds += x->out->citations[i].grounds;
+    v[0] = fl_arena_f(a,
+                      "%s named it; %zu of %zu lines that it cites are in the log and show a "
+                      "failure; the rules alone said %s",
+                      x->out->model, grounds, x->out->ncitations, x->out->rules_said);
+    for (size_t i = 0; i < r->nreasons; i++)
+        v[i + 1] = r->reasons[i];
+    r->reasons = v;
+    r->nreasons++;
+    return v[0] ? FL_OK : fl_fail_nomem(err);
+}
+
 /* The answer becomes the diagnosis, or nothing of it does. */
 static int become(struct answer *x, fl_err *err)
 {
@@ -311,7 +334,7 @@ static int become(struct answer *x, fl_err *err)
     r->cause.summary = x->out->summary;
     fl_report_place(&d->job, &d->where, r);
     fl_report_action(&d->job, &d->decision, r);
-    return show_lines(x, err);
+    return give_reason(x, err) ? FL_ENOMEM : show_lines(x, err);
 }
 
 /* The tokens, the time and the cost of all votes are told, not those of the last. */

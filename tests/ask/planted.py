@@ -191,6 +191,8 @@ def genuine(l, cause, _, line, host):
         lab.fault("%s: the first evidence is %s", what, e)
     if e["file"].split("/")[-1] != "job.log" or "/" not in e["file"]:
         lab.fault("%s: cited without its folder, found as %s", what, e["file"])
+    if "named it; 1 of 1 lines" not in r.json["reasons"][0]:
+        lab.fault("%s: the first reason is %s", what, r.json["reasons"][0])
     # The action is the policy's for this cause, whatever the model would like.
     if a["id"] != policy(cause) and a["id"] != "investigate":
         lab.fault("%s: action %s, the policy says %s", what, a["id"], policy(cause))
