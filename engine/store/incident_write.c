@@ -255,8 +255,10 @@ void fl_incident_write(const struct fl_incident *inc, fl_incident_map_fn map, vo
     key(&w, "fix", inc->fix, true);
     key(&w, "source", inc->source, true);
     fl_buf_addf(out, "    origin: %s\n", fl_incident_origin_word(inc->origin));
-    key(&w, "created", inc->created, false);
-    key(&w, "updated", inc->updated, false);
+    if (inc->origin != FL_ORIGIN_CORPUS) { /* a shipped one's is the moment of its import */
+        key(&w, "created", inc->created, false);
+        key(&w, "updated", inc->updated, false);
+    }
     fl_buf_addf(out, "    count: %llu\n", (unsigned long long)inc->count);
     key(&w, "shape", inc->shape, false);
     fl_buf_dispose(&w.tmp);
