@@ -20,7 +20,8 @@
 #include "diagnose/engine.h"
 #include "embed/normal.h"
 
-#define TEXTS 40 /* of one incident that are embedded */
+#define EMBED_AT_ONCE 4096 /* incidents in one transaction: others want to write too */
+#define TEXTS 40           /* of one incident that are embedded */
 
 /* The texts of an incident that are looked up: each line of evidence, then what it means. */
 static bool text_of(const struct fl_incident *inc, uint32_t piece, fl_buf *out)
@@ -270,27 +271,25 @@ static bool embedded_before(struct fl_memory *m, char now[160])
     return same;
 }
 
-static int embed_all(struct fl_memory *m, const struct numbers *x,
-                     int (*told)(void *ctx, uint64_t done, uint64_t total), void *ctx, fl_err *err)
+/* One transaction's worth. Which have none is asked inside of it: two processes that both gave an
+ * incident vectors would each drop the other's, and an index that is being made would count wrong.
+ */
+static int embed_some(struct fl_memory *m, struct numbers *x,
+                      int (*told)(void *ctx, uint64_t done, uint64_t total), void *ctx,
+                      uint64_t before, fl_err *err)
 {
-    int r = FL_OK;
+    int r = fl_store_begin(m->store, err);
 
-    if (x->n == 1)
-        return embed_incident(m, x->v[0], err);
-    if (x->n)
-        r = fl_store_begin(m->store, err);
+    if (r)
+        return r;
+    x->n = 0;
+    r = fl_store_missing(m->store, fl_str_c(m->embedder.name), EMBED_AT_ONCE, add_number, x, err);
     for (size_t i = 0; !r && i < x->n; i++) {
         r = embed_incident(m, x->v[i], err);
         if (!r && told && i % 256 == 0)
-            r = told(ctx, i, x->n);
-        /* Others want to write too. */
-        if (!r && i % 4096 == 4095) {
-            r = fl_store_commit(m->store, err);
-            if (!r)
-                r = fl_store_begin(m->store, err);
-        }
+            r = told(ctx, before + i, before + x->n);
     }
-    if (!r && x->n)
+    if (!r)
         return fl_store_commit(m->store, err);
     fl_store_rollback(m->store);
     return r;
@@ -301,6 +300,8 @@ int fl_memory_embed_missing(struct fl_memory *m, uint64_t *embedded,
                             fl_err *err)
 {
     struct numbers x = {0};
+    uint64_t done = 0;
+    int64_t first = -1;
     char before[160];
     int r;
 
@@ -308,13 +309,17 @@ int fl_memory_embed_missing(struct fl_memory *m, uint64_t *embedded,
         *embedded = 0;
     if (embedded_before(m, before))
         return FL_OK;
-    r = fl_store_missing(m->store, fl_str_c(m->embedder.name), 0, add_number, &x, err);
-    if (!r)
-        r = embed_all(m, &x, told, ctx, err);
+    /* A look without a lock first: mostly there is nothing to do. */
+    r = fl_store_missing(m->store, fl_str_c(m->embedder.name), 1, add_number, &x, err);
+    while (!r && x.n && x.v[0] != first) { /* one that cannot be given any is passed over */
+        first = x.v[0];
+        r = embed_some(m, &x, told, ctx, done, err);
+        done += r ? 0 : x.n;
+    }
     if (!r && before[0])
         fl_store_meta_set(m->store, "embedded", fl_str_c(before), NULL);
     if (!r && embedded)
-        *embedded = x.n;
+        *embedded = done;
     fl_free(x.v);
     return r;
 }
