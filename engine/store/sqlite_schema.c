@@ -77,7 +77,9 @@ static const char version_1[] =
 const struct sq_migration sq_migrations[] = {{1, version_1}};
 const size_t sq_nmigrations = sizeof(sq_migrations) / sizeof(*sq_migrations);
 
-/* The version, 0 for an empty file; refuses what is not ours or newer than us. */
+/* The version, 0 for an empty file; refuses what is not ours or newer than us. Called inside a
+ * transaction: the three answers must be of one moment, or a file that another process is just
+ * making looks like a stranger's. */
 static int version_of(struct sq *q, int newest, int64_t *version, fl_err *err)
 {
     int64_t application = 0, tables = 0;
@@ -123,8 +125,12 @@ static int migrate(struct sq *q, const struct sq_migration *m, size_t n, int new
 int sq_schema(struct sq *q, const struct sq_migration *m, size_t n, int newest, fl_err *err)
 {
     int64_t version = 0;
-    int r = version_of(q, newest, &version, err);
+    int r = sq_begin(q, FL_TX_READ, err);
 
+    if (r)
+        return r;
+    r = version_of(q, newest, &version, err);
+    sq_rollback(q);
     if (r || version == newest)
         return r;
     if (q->read_only && version == 0)

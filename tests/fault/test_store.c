@@ -611,7 +611,7 @@ static void network_folders_get_a_rollback_journal(void **state)
 static void first_use_by_many(void **state)
 {
     (void)state;
-    for (int round = 0; round < 10; round++) {
+    for (int round = 0; round < 40; round++) {
         struct folder f;
         pid_t pids[8];
         folder_make(&f);
@@ -620,6 +620,8 @@ static void first_use_by_many(void **state)
             if (pids[i] == 0) {
                 fl_store *s = NULL;
                 fl_err err = {0};
+                /* apart by less than the making of a database takes */
+                usleep((useconds_t)(i * round * 25));
                 if (fl_store_open(f.dir, NULL, &s, &err)) {
                     fprintf(stderr, "%s\n", err.msg);
                     _exit(1);
