@@ -228,9 +228,9 @@ static int export_all(const struct cli_session *s, const struct cli_args *args, 
     fl_err err;
     int r;
 
-    (void)s;
     if (!args->salvage) {
-        r = fl_memory_export(m, &f, put, NULL, &err);
+        r = args->redact ? fl_memory_export_redacted(m, &f, s->config, put, NULL, &err)
+                         : fl_memory_export(m, &f, put, NULL, &err);
         return r ? cli_fail_err(&err) : CLI_OK;
     }
     r = fl_memory_salvage(m, put, NULL, &saved, &lost, &err);
@@ -248,6 +248,9 @@ int cmd_incidents_export(const struct cli_args *args)
 
     if (args->salvage && (args->cause || args->kind || args->origin || args->text))
         return cli_fail(CLI_USAGE, "--salvage writes all that can be read; leave the filters out");
+    if (args->salvage && args->redact)
+        return cli_fail(CLI_USAGE, "--salvage writes what can be read as it is; import it, then "
+                                   "export with --redact");
     return with_memory(args, &o, export_all);
 }
 

@@ -38,7 +38,7 @@ struct cli_args {
     bool search, no_memory, ask, interactive;
     uint32_t seconds; /* of the whole answer; 0: the default */
     const char *record, *replay;
-    bool salvage, full, prune;
+    bool salvage, redact, full, prune;
     const char *cause, *kind, *origin, *title, *explanation, *fix, *source, *from, *clash;
     uint32_t limit;     /* 0: all */
     const char *resume; /* file of results */

@@ -162,6 +162,9 @@ static const struct cli_opt past_import_opts[] = {
 
 static const struct cli_opt past_export_opts[] = {
     PAST_FILTERS,
+    FLAG(0, "redact", redact,
+         "put <HOST_1> and the like for hosts, users, addresses, paths and secrets, one name one "
+         "placeholder; read the file all the same before you pass it on"),
     FLAG(0, "salvage", salvage,
          "of a damaged memory, write what can still be read; the status is 1 when something is "
          "lost"),
@@ -407,11 +410,13 @@ const struct cli_command cli_commands[] = {
     {.name = "incidents export",
      .args = "",
      .brief = "write incidents as YAML",
-     .about = "To stdout, in the order of ids. Imported into an empty memory and exported again it "
-              "is the same, byte for byte. Log lines are written as they are: read them before you "
-              "pass the file on.",
+     .about =
+         "To stdout, in the order of ids. Imported into an empty memory and exported again it "
+         "is the same, byte for byte. Log lines are written as they are, names and all, unless "
+         "--redact is given. Ids are never changed.",
      .examples = "diagnose incidents export >backup.yaml\n"
                  "diagnose incidents export --origin confirmed >ours.yaml\n"
+                 "diagnose incidents export --origin user --redact >share.yaml\n"
                  "diagnose incidents export --salvage >saved.yaml\tfrom a damaged memory\n",
      .own = past_export_opts,
      .common = common_opts,

@@ -15,6 +15,7 @@
 
 #include "base/alloc.h"
 #include "base/file.h"
+#include "diagnose/ask.h"
 #include "diagnose/engine.h"
 #include "diagnose/memory.h"
 
@@ -445,6 +446,60 @@ int fl_memory_export(fl_memory *m, const struct fl_past_filter *f, fl_past_write
     int r = filter_of(f, &sf, err);
 
     return r ? r : fl_store_export(m->store, &sf, NULL, NULL, write_bytes, &w, err);
+}
+
+struct hiding {
+    fl_redactor *r;
+    int code; /* of the first text that could not be hidden */
+    fl_err why;
+};
+
+static void hide(void *ctx, fl_str text, fl_buf *out)
+{
+    struct hiding *h = ctx;
+    int r = fl_redact(h->r, text, out, h->code ? NULL : &h->why);
+
+    if (!r)
+        return;
+    if (!h->code)
+        h->code = r;
+    fl_buf_addz(out, "<TEXT_0>"); /* never the text itself */
+}
+
+static int write_nothing(void *ctx, fl_str bytes, fl_err *err)
+{
+    (void)ctx;
+    (void)bytes;
+    (void)err;
+    return FL_OK;
+}
+
+/* Twice over: a name that one text gives away is hidden in those before it too. */
+int fl_memory_export_redacted(fl_memory *m, const struct fl_past_filter *f,
+                              const struct fl_config *c, fl_past_write_fn write, void *ctx,
+                              fl_err *err)
+{
+    struct fl_redact_opts o = {.where = "llm.redact_patterns"};
+    struct writing w = {write, ctx};
+    struct hiding h = {0};
+    struct fl_store_filter sf;
+    int r = filter_of(f, &sf, err);
+
+    if (r)
+        return r;
+    if (c && c->llm) {
+        o.patterns = c->llm->patterns;
+        o.npatterns = c->llm->npatterns;
+    }
+    r = fl_redactor_new(&o, &h.r, err);
+    if (!r)
+        r = fl_store_export(m->store, &sf, hide, &h, write_nothing, NULL, err);
+    if (!r && !h.code)
+        r = fl_store_export(m->store, &sf, hide, &h, write_bytes, &w, err);
+    if (!r && h.code)
+        r = fl_fail(err, h.code, "%s", h.why.msg);
+    fl_redactor_free(h.r);
+    return r;
 }
 
 int fl_memory_salvage(fl_memory *m, fl_past_write_fn write, void *ctx, uint64_t *saved,

@@ -487,6 +487,12 @@ typedef int (*fl_past_write_fn)(void *ctx, const char *bytes, size_t n); /* nega
 /* YAML, in the order of ids; importing it into an empty memory and exporting gives the same. */
 int fl_memory_export(fl_memory *m, const struct fl_past_filter *f, fl_past_write_fn write,
                      void *ctx, fl_err *err);
+/* The same with hosts, users, addresses, paths and secrets in its texts replaced by <HOST_1> and
+ * the like, as for a language model: one name is one placeholder all through. Ids stay. `c` for its
+ * `llm.redact_patterns`, may be NULL. */
+int fl_memory_export_redacted(fl_memory *m, const struct fl_past_filter *f,
+                              const struct fl_config *c, fl_past_write_fn write, void *ctx,
+                              fl_err *err);
 /* Of a damaged memory what can still be read; `lost` counts what cannot. */
 int fl_memory_salvage(fl_memory *m, fl_past_write_fn write, void *ctx, uint64_t *saved,
                       uint64_t *lost, fl_err *err);
