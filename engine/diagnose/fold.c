@@ -569,7 +569,7 @@ static int read_block(struct fl_job *j, const struct fl_block *b, const struct f
 
     for (size_t i = 0; i < lines->n; i++) {
         const struct fl_line *l = &lines->v[i];
-        const uint32_t *c = lines->cand + l->cand;
+        const uint32_t *c = l->ncand ? lines->cand + l->cand : NULL;
         fl_str line = fl_str_n(b->data + l->at, l->len);
         enum fl_peek kind = (enum fl_peek)(l->tag.b >> 32 & 0xff);
         int32_t rank = (int32_t)(uint32_t)l->tag.b;

@@ -299,7 +299,7 @@ static const char *level_time(struct fl_peel *c, const char *p)
     r = fl_peel_source(c, q);
     if (r && fl_at(c, r) == ']')
         return fl_blank(c, r + 1);
-    return fl_peel_after_time(c, fl_at(c, r ? r : q) == ':' ? r : q);
+    return fl_peel_after_time(c, r && fl_at(c, r) == ':' ? r : q);
 }
 
 static const char *colon(struct fl_peel *c, const char *p, const char *q)
