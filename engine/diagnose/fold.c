@@ -435,10 +435,12 @@ static bool line_before(const struct fl_job *j, const struct fl_block *b, const 
     const char *start = b->data, *end, *at = *p;
 
     if (at == start || at < start || at > start + b->len) {
-        if (at == start)
-            at = j->carry.p + j->carry.n;
         start = j->carry.p;
-        if (!start || at == start)
+        if (!start)
+            return false;
+        if (at == b->data)
+            at = start + j->carry.n;
+        if (at == start)
             return false;
     }
     end = at - 1;
