@@ -12,33 +12,10 @@
  */
 #include "../unit/job_fixture.h"
 
-#define FL_BASE_INTERNAL /* the hook itself calls libc */
-#include "base/alloc.h"
+#include "../unit/alloc_fixture.h"
 
 #define FULL_STEP 97
 #define FULL_OPEN_TRIES 40
-
-struct hook {
-    unsigned long n, fail_at; /* 0: never */
-    bool for_good;            /* and all that follow */
-    long live;
-};
-
-static void *counted(void *ctx, void *p, size_t n)
-{
-    struct hook *h = ctx;
-
-    if (n == 0) {
-        h->live -= p != NULL;
-        free(p);
-        return NULL;
-    }
-    h->n++;
-    if (h->fail_at && (h->n == h->fail_at || (h->for_good && h->n > h->fail_at)))
-        return NULL;
-    h->live += p == NULL;
-    return realloc(p, n);
-}
 
 /* A bit of everything: prefixes, metrics, tracebacks, places, waits, a scheduler, two attempts. */
 static const char job_log[] =

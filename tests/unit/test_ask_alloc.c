@@ -7,8 +7,7 @@
 #include "job_fixture.h"
 #include "llm_fixture.h"
 
-#define FL_BASE_INTERNAL /* the hook itself calls libc */
-#include "base/alloc.h"
+#include "alloc_fixture.h"
 
 #define TRIES 150
 
@@ -18,28 +17,6 @@ static const char said[] =
     "{\"citations\": [{\"file\": \"job.log\", \"line\": 1, \"quote\": \"accelerator 5 failed its "
     "self test\"}], \"cause\": \"gpu.hardware\", \"class\": \"infrastructure\", \"summary\": \"A "
     "GPU is broken.\", \"alternatives\": [], \"action\": \"restart\", \"confidence\": 0.9}";
-
-struct hook {
-    unsigned long n, fail_at; /* 0: never */
-    bool for_good;
-    long live;
-};
-
-static void *counted(void *ctx, void *p, size_t n)
-{
-    struct hook *h = ctx;
-
-    if (n == 0) {
-        h->live -= p != NULL;
-        free(p);
-        return NULL;
-    }
-    h->n++;
-    if (h->fail_at && (h->n == h->fail_at || (h->for_good && h->n > h->fail_at)))
-        return NULL;
-    h->live += p == NULL;
-    return realloc(p, n);
-}
 
 struct lab {
     char dir[64], log[100], recording[100], config_path[100];

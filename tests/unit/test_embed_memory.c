@@ -14,31 +14,9 @@
 
 #include "embed/embed.h"
 
-#define FL_BASE_INTERNAL /* the hook itself calls libc */
-#include "base/alloc.h"
+#include "alloc_fixture.h"
 
 #define MODEL(name) FL_SOURCE_DIR "/embed/model/" name
-
-struct hook {
-    unsigned long n, fail_at; /* 0: never */
-    bool for_good;
-    long live;
-};
-
-static void *counted(void *ctx, void *p, size_t n)
-{
-    struct hook *h = ctx;
-    if (n == 0) {
-        h->live -= p != NULL;
-        free(p);
-        return NULL;
-    }
-    h->n++;
-    if (h->fail_at && (h->n == h->fail_at || (h->for_good && h->n > h->fail_at)))
-        return NULL;
-    h->live += p == NULL;
-    return realloc(p, n);
-}
 
 static int all_of_it(fl_err *err)
 {

@@ -14,8 +14,7 @@
 
 #include <cmocka.h>
 
-#define FL_BASE_INTERNAL /* the hook itself calls libc */
-#include "base/alloc.h"
+#include "alloc_fixture.h"
 #include "base/buf.h"
 #include "base/file.h"
 #include "base/json.h"
@@ -549,26 +548,6 @@ static void decisive_lines_of_cases_stay(void **state)
     assert_int_equal(c.wrong, 0);
     fl_arena_dispose(&a);
     shut(&x);
-}
-
-struct hook {
-    unsigned long n, fail_at; /* 0: never */
-    long live;
-};
-
-static void *counted(void *ctx, void *p, size_t n)
-{
-    struct hook *h = ctx;
-
-    if (n == 0) {
-        h->live -= p != NULL;
-        free(p);
-        return NULL;
-    }
-    if (++h->n == h->fail_at)
-        return NULL;
-    h->live += p == NULL;
-    return realloc(p, n);
 }
 
 /* All of it once: 0, or the code of what failed. */

@@ -4,8 +4,7 @@
  */
 #include "index_fixture.h"
 
-#define FL_BASE_INTERNAL /* the hook itself calls libc */
-#include "base/alloc.h"
+#include "alloc_fixture.h"
 
 static void same_vectors_same_file(void **state)
 {
@@ -241,26 +240,6 @@ static void a_flat_one_is_updated_too(void **state)
         assert_int_not_equal(ids[i], gone);
     fl_index_free(ix);
     unlink(path);
-}
-
-struct hook {
-    unsigned long n, fail_at;
-    long live;
-};
-
-static void *counted(void *ctx, void *p, size_t n)
-{
-    struct hook *h = ctx;
-
-    if (n == 0) {
-        h->live -= p != NULL;
-        free(p);
-        return NULL;
-    }
-    if (++h->n == h->fail_at)
-        return NULL;
-    h->live += p == NULL;
-    return realloc(p, n);
 }
 
 /* Each allocation of a build, an opening, a search and an update fails in turn. */

@@ -8,10 +8,7 @@
  */
 #include "job_fixture.h"
 
-#include <malloc.h>
-
-#define FL_BASE_INTERNAL /* the hook itself calls libc */
-#include "base/alloc.h"
+#include "alloc_fixture.h"
 
 #define LINES 140000
 #define SLACK (1u << 20)
@@ -28,25 +25,6 @@ static const char failures[] =
     "     match: ['Xid \\(PCI:(?P<gpu>[0-9a-f:]+)\\): 79']}\n"
     "  - {id: key-error, cause: script.key, role: root, maturity: stable, anchored: true,\n"
     "     frame: user, match: ['KeyError: ']}\n";
-
-struct bytes {
-    size_t live, top;
-};
-
-static void *counted(void *ctx, void *p, size_t n)
-{
-    struct bytes *b = ctx;
-    void *q = NULL;
-
-    b->live -= p ? malloc_usable_size(p) : 0;
-    if (n == 0)
-        free(p);
-    else
-        q = realloc(p, n);
-    b->live += q ? malloc_usable_size(q) : 0;
-    b->top = b->live > b->top ? b->live : b->top;
-    return q;
-}
 
 static void xid(FILE *f, unsigned i)
 {
@@ -138,7 +116,7 @@ static size_t top_of(void (*line)(FILE *, unsigned), unsigned n)
     struct trial t;
 
     begin(&t, line, n);
-    fl_alloc_hook(counted, &b);
+    fl_alloc_hook(counted_bytes, &b);
     fl_diagnosis_free(job_run(t.engine, t.path));
     fl_alloc_hook(NULL, NULL);
     end(&t);

@@ -10,30 +10,7 @@
 #include "base/json.h"
 #include "llm/record.h"
 
-#define FL_BASE_INTERNAL /* the hook itself calls libc */
-#include "base/alloc.h"
-
-struct hook {
-    unsigned long n, fail_at; /* 0: never */
-    bool for_good;
-    long live;
-};
-
-static void *counted(void *ctx, void *p, size_t n)
-{
-    struct hook *h = ctx;
-
-    if (n == 0) {
-        h->live -= p != NULL;
-        free(p);
-        return NULL;
-    }
-    h->n++;
-    if (h->fail_at && (h->n == h->fail_at || (h->for_good && h->n > h->fail_at)))
-        return NULL;
-    h->live += p == NULL;
-    return realloc(p, n);
-}
+#include "alloc_fixture.h"
 
 static const struct fl_llm_cause causes[] = {{"fw.nan", "framework", "n"}, {"unknown", "-", "u"}};
 static const char *const actions[] = {"none"};

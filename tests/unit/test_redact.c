@@ -8,8 +8,7 @@
  */
 #include "redact_walk.h"
 
-#define FL_BASE_INTERNAL /* the hook itself calls libc */
-#include "base/alloc.h"
+#include "alloc_fixture.h"
 
 static const char talk[] =
     "gn-c07:71:72 [0] NCCL INFO rank 3 at 10.31.8.44 of gn-c08:1:2 [1] NCCL\n"
@@ -401,27 +400,6 @@ static void cases_come_back(void **state)
     (void)state;
     n = walk_folder(FL_SOURCE_DIR "/tests/cases", one_case, NULL);
     assert_true(n > 300);
-}
-
-struct hook {
-    unsigned long n, fail_at;
-    long live;
-};
-
-static void *counted(void *ctx, void *p, size_t n)
-{
-    struct hook *h = ctx;
-
-    if (n == 0) {
-        h->live -= p != NULL;
-        free(p);
-        return NULL;
-    }
-    h->n++;
-    if (h->fail_at && h->n == h->fail_at)
-        return NULL;
-    h->live += p == NULL;
-    return realloc(p, n);
 }
 
 /* 0, or the code of what failed; what was written is checked in both cases. */

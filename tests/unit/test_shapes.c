@@ -10,7 +10,6 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
-#include <malloc.h>
 #include <stdlib.h>
 #include <string.h>
 #include <cmocka.h>
@@ -18,8 +17,7 @@
 #include "compress/shape.h"
 #include "compress/shapes.h"
 
-#define FL_BASE_INTERNAL /* the hook itself calls libc */
-#include "base/alloc.h"
+#include "alloc_fixture.h"
 
 static uint64_t seed = 99;
 
@@ -158,25 +156,6 @@ static void only_trouble(void **state)
     fl_shapes_dispose(&t);
 }
 
-struct bytes {
-    size_t live, top;
-};
-
-static void *counted(void *ctx, void *p, size_t n)
-{
-    struct bytes *b = ctx;
-    void *q = NULL;
-
-    b->live -= p ? malloc_usable_size(p) : 0;
-    if (n == 0)
-        free(p);
-    else
-        q = realloc(p, n);
-    b->live += q ? malloc_usable_size(q) : 0;
-    b->top = b->live > b->top ? b->live : b->top;
-    return q;
-}
-
 /* Long lines, each of a new shape and of a new, large rank. */
 static size_t top_of(uint64_t lines)
 {
@@ -186,7 +165,7 @@ static size_t top_of(uint64_t lines)
 
     memset(text, 'e', sizeof(text) - 1);
     memcpy(text, "error ", 6);
-    fl_alloc_hook(counted, &b);
+    fl_alloc_hook(counted_bytes, &b);
     fl_shapes_init(&t);
     for (uint64_t i = 0; i < lines; i++)
         add(&t, i * 2, text + (i % 2 ? 0 : 6), i + 1, (int32_t)(i * 7919 % INT32_MAX));
