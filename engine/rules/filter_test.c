@@ -8,7 +8,6 @@
  */
 #include "rules/filter.h"
 
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -23,27 +22,10 @@ struct tester {
     const fl_filters *f;
     const struct fl_ruleset *rs;
     fl_match_scratch *s;
-    fl_lint_fn report;
-    void *ctx;
     struct fl_filters_tally *tally;
     fl_buf line;
-    int found;
+    struct fl_findings found;
 };
-
-__attribute__((format(printf, 4, 5))) static void say(struct tester *t, const char *file,
-                                                      unsigned line, const char *fmt, ...)
-{
-    char text[1400];
-    size_t n;
-    va_list ap;
-
-    n = (size_t)snprintf(text, sizeof(text), "%.300s:%u: ", file, line);
-    va_start(ap, fmt);
-    vsnprintf(text + n, sizeof(text) - n, fmt, ap);
-    va_end(ap);
-    t->report(t->ctx, text);
-    t->found++;
-}
 
 /* The whole lot's verdict on one line. */
 static int verdict_on(struct tester *t, fl_str text, const struct fl_filter **out, fl_err *err)
@@ -86,9 +68,10 @@ static int scan_finds(struct tester *t, const struct fl_filter *f, fl_str text, 
         fl_buf_clear(&lost);
         r = fl_match_verify(fl_filters_matcher(t->f), t->s, f->pattern + k, text, &lost, err);
         if (r > 0)
-            say(t, f->file, line, "'%s': %s loses pattern %u where PCRE2 finds it, as in: %.*s",
-                f->id, fl_matcher_engine(fl_filters_matcher(t->f)), k + 1,
-                FL_FMT(fl_str_sub(fl_buf_str(&lost), 0, 300)));
+            fl_found_at(&t->found, f->file, line,
+                        "'%s': %s loses pattern %u where PCRE2 finds it, as in: %.*s", f->id,
+                        fl_matcher_engine(fl_filters_matcher(t->f)), k + 1,
+                        FL_FMT(fl_str_sub(fl_buf_str(&lost), 0, 300)));
     }
     fl_buf_dispose(&lost);
     return r < 0 ? r : FL_OK;
@@ -104,16 +87,17 @@ static int test_takes(struct tester *t, const struct fl_filter *f, fl_err *err)
 
         t->tally->takes++;
         if (fl_str_find_c(text, '\n') >= 0) {
-            say(t, f->file, f->take_lines[i], "'%s': example %zu has more than one line", f->id,
-                i + 1);
+            fl_found_at(&t->found, f->file, f->take_lines[i],
+                        "'%s': example %zu has more than one line", f->id, i + 1);
             continue;
         }
         if (!matches(t, f, text))
-            say(t, f->file, f->take_lines[i], "'%s': example %zu is not matched", f->id, i + 1);
+            fl_found_at(&t->found, f->file, f->take_lines[i], "'%s': example %zu is not matched",
+                        f->id, i + 1);
         r = verdict_on(t, text, &got, err);
         if (r == FL_OK && f->maturity >= FL_TEST && f->action != FL_FILTER_GUARD && got != f)
-            say(t, f->file, f->take_lines[i], "'%s': example %zu is taken by %s", f->id, i + 1,
-                got ? got->id : "no filter (a guard may match it)");
+            fl_found_at(&t->found, f->file, f->take_lines[i], "'%s': example %zu is taken by %s",
+                        f->id, i + 1, got ? got->id : "no filter (a guard may match it)");
         if (r == FL_OK)
             r = scan_finds(t, f, text, f->take_lines[i], err);
     }
@@ -132,11 +116,11 @@ static int test_misses(struct tester *t, const struct fl_filter *f, fl_err *err)
         if (r)
             break;
         if (got == f || (f->action == FL_FILTER_GUARD && matches(t, f, f->misses[i])))
-            say(t, f->file, f->miss_lines[i], "'%s': near-miss %zu is taken by the filter", f->id,
-                i + 1);
+            fl_found_at(&t->found, f->file, f->miss_lines[i],
+                        "'%s': near-miss %zu is taken by the filter", f->id, i + 1);
         else if (f->action == FL_FILTER_DROP && got && got->action == FL_FILTER_DROP)
-            say(t, f->file, f->miss_lines[i], "'%s': near-miss %zu is dropped by '%s'", f->id,
-                i + 1, got->id);
+            fl_found_at(&t->found, f->file, f->miss_lines[i],
+                        "'%s': near-miss %zu is dropped by '%s'", f->id, i + 1, got->id);
     }
     return r;
 }
@@ -148,21 +132,21 @@ static int lint_pattern(struct tester *t, const struct fl_filter *f, const struc
     int r;
 
     if (!fl_pattern_is_regular(p->regex))
-        say(t, f->file, f->line,
-            "'%s': Vectorscan and ripgrep read this pattern differently or not"
-            " at all: %.*s",
-            f->id, FL_FMT(fl_str_sub(p->regex, 0, 300)));
+        fl_found_at(&t->found, f->file, f->line,
+                    "'%s': Vectorscan and ripgrep read this pattern differently or not"
+                    " at all: %.*s",
+                    f->id, FL_FMT(fl_str_sub(p->regex, 0, 300)));
     if (fl_pattern_has_caret(p->regex))
-        say(t, f->file, f->line, "'%s': no '^' in a pattern; a line has prefixes", f->id);
+        fl_found_at(&t->found, f->file, f->line, "'%s': no '^' in a pattern; a line has prefixes",
+                    f->id);
     if (fl_match_confirm(fl_filters_matcher(t->f), t->s, (uint32_t)(p - t->rs->filter_patterns),
                          FL_S(""), 0, NULL))
-        say(t, f->file, f->line, "'%s': the pattern matches an empty line: %.*s", f->id,
-            FL_FMT(fl_str_sub(p->regex, 0, 300)));
+        fl_found_at(&t->found, f->file, f->line, "'%s': the pattern matches an empty line: %.*s",
+                    f->id, FL_FMT(fl_str_sub(p->regex, 0, 300)));
     r = fl_pattern_probe(p, f->takes, f->ntakes < MIN_TAKES ? f->ntakes : MIN_TAKES, PROBE_LIMIT,
                          &problem);
     if (r == FL_ELIMIT) {
-        t->report(t->ctx, problem.msg);
-        t->found++;
+        fl_found(&t->found, problem.msg);
         return FL_OK;
     }
     return r < 0 ? fl_fail(err, r, "%s", problem.msg) : FL_OK;
@@ -178,8 +162,8 @@ static void show_patterns(struct tester *t, const struct fl_filter *f)
             shown = fl_match_confirm(fl_filters_matcher(t->f), t->s, f->pattern + k, f->takes[i], 0,
                                      NULL);
         if (!shown)
-            say(t, f->file, f->line, "'%s': no example shows the pattern: %.*s", f->id,
-                FL_FMT(fl_str_sub(regex, 0, 300)));
+            fl_found_at(&t->found, f->file, f->line, "'%s': no example shows the pattern: %.*s",
+                        f->id, FL_FMT(fl_str_sub(regex, 0, 300)));
     }
 }
 
@@ -189,14 +173,17 @@ static int test_filter(struct tester *t, const struct fl_filter *f, fl_err *err)
 
     t->tally->filters++;
     if (f->ntakes < MIN_TAKES)
-        say(t, f->file, f->line, "'%s' has %zu examples; give at least %d lines under %s:", f->id,
-            f->ntakes, MIN_TAKES, f->action == FL_FILTER_DROP ? "drops" : "keeps");
+        fl_found_at(&t->found, f->file, f->line,
+                    "'%s' has %zu examples; give at least %d lines under %s:", f->id, f->ntakes,
+                    MIN_TAKES, f->action == FL_FILTER_DROP ? "drops" : "keeps");
     if (f->nmisses < MIN_DROP_MISSES)
-        say(t, f->file, f->line, "'%s' has no near-miss; add one under misses:", f->id);
+        fl_found_at(&t->found, f->file, f->line,
+                    "'%s' has no near-miss; add one under misses:", f->id);
     if (!f->why)
-        say(t, f->file, f->line, "'%s' does not say why; add one sentence", f->id);
+        fl_found_at(&t->found, f->file, f->line, "'%s' does not say why; add one sentence", f->id);
     if (!f->source)
-        say(t, f->file, f->line, "'%s' has no source; say where the wording is from", f->id);
+        fl_found_at(&t->found, f->file, f->line,
+                    "'%s' has no source; say where the wording is from", f->id);
     for (uint32_t k = 0; k < f->npatterns && r == FL_OK; k++)
         r = lint_pattern(t, f, &t->rs->filter_patterns[f->pattern + k], err);
     show_patterns(t, f);
@@ -219,9 +206,9 @@ static int test_rule_lines(struct tester *t, const struct fl_rule *rule,
             t->tally->hit_lines++;
             r = verdict_on(t, line, &got, err);
             if (r == FL_OK && got && got->action == FL_FILTER_DROP && (!only || got == only))
-                say(t, rule->file, rule->hit_lines[i],
-                    "the filter '%s' drops a line of a hit of rule '%s': %.*s", got->id, rule->id,
-                    FL_FMT(fl_str_sub(line, 0, 300)));
+                fl_found_at(&t->found, rule->file, rule->hit_lines[i],
+                            "the filter '%s' drops a line of a hit of rule '%s': %.*s", got->id,
+                            rule->id, FL_FMT(fl_str_sub(line, 0, 300)));
         }
     }
     return r;
@@ -237,7 +224,7 @@ int fl_filters_test(const fl_filters *f, const struct fl_filter *only, fl_lint_f
 {
     const struct fl_ruleset *rs = fl_filters_rules(f);
     struct fl_filters_tally counts = {0};
-    struct tester t = {.f = f, .rs = rs, .report = report, .ctx = ctx, .tally = &counts};
+    struct tester t = {.f = f, .rs = rs, .found = {.report = report, .ctx = ctx}, .tally = &counts};
     int r = fl_filters_scratch_new(f, &t.s, err);
 
     fl_buf_init(&t.line, 1 << 20);
@@ -252,5 +239,5 @@ int fl_filters_test(const fl_filters *f, const struct fl_filter *only, fl_lint_f
     if (r)
         return r;
     *tally = counts;
-    return t.found;
+    return t.found.n;
 }

@@ -11,6 +11,7 @@
 #include <stdio.h>
 
 #include "base/buf.h"
+#include "rules/parts.h"
 #include "base/alloc.h"
 
 /* Steps on a line of about 200 bytes. A quadratic pattern needs tens of thousands, A.*B.*C up to a
@@ -20,25 +21,26 @@
 
 struct lint {
     const struct fl_ruleset *rs;
-    fl_lint_fn report;
-    void *ctx;
     fl_match_scratch *scratch;
-    int found;
+    struct fl_findings found;
 };
 
-__attribute__((format(printf, 4, 5))) static void say(struct lint *l, const char *file,
-                                                      unsigned line, const char *fmt, ...)
+void fl_found(struct fl_findings *f, const char *text)
 {
-    char text[1024];
-    size_t n;
+    f->report(f->ctx, text);
+    f->n++;
+}
+
+void fl_found_at(struct fl_findings *f, const char *file, unsigned line, const char *fmt, ...)
+{
+    char text[1400];
+    size_t n = (size_t)snprintf(text, sizeof(text), "%.300s:%u: ", file, line);
     va_list ap;
 
-    n = (size_t)snprintf(text, sizeof(text), "%.300s:%u: ", file, line);
     va_start(ap, fmt);
     vsnprintf(text + n, sizeof(text) - n, fmt, ap);
     va_end(ap);
-    l->report(l->ctx, text);
-    l->found++;
+    fl_found(f, text);
 }
 
 static void say_where(struct lint *l, const struct fl_pattern *p, const char *what)
@@ -47,8 +49,7 @@ static void say_where(struct lint *l, const struct fl_pattern *p, const char *wh
 
     snprintf(text, sizeof(text), "%.300s: rule '%.100s': %s: %.*s", p->where,
              l->rs->rules[p->id].id, what, FL_FMT(fl_str_sub(p->regex, 0, 300)));
-    l->report(l->ctx, text);
-    l->found++;
+    fl_found(&l->found, text);
 }
 
 static int lint_pattern(struct lint *l, const struct fl_rule *rule, const struct fl_pattern *p,
@@ -59,8 +60,7 @@ static int lint_pattern(struct lint *l, const struct fl_rule *rule, const struct
     int r = fl_regex_new(p->regex, p->icase, p->where, &re, &problem);
 
     if (r == FL_ERULE) {
-        l->report(l->ctx, problem.msg);
-        l->found++;
+        fl_found(&l->found, problem.msg);
         return FL_OK;
     }
     if (r)
@@ -75,8 +75,7 @@ static int lint_pattern(struct lint *l, const struct fl_rule *rule, const struct
     r = fl_pattern_probe(p, rule->hits, rule->nhits < PROBE_HITS ? rule->nhits : PROBE_HITS,
                          PROBE_LIMIT, &problem);
     if (r == FL_ELIMIT) {
-        l->report(l->ctx, problem.msg);
-        l->found++;
+        fl_found(&l->found, problem.msg);
     } else if (r < 0) {
         return fl_fail(err, r, "%s", problem.msg);
     }
@@ -95,18 +94,18 @@ static void lint_summary(struct lint *l, const struct fl_rule *rule)
             return;
         rest = fl_str_from(rest, (size_t)at + 1);
         if (fl_str_find_c(rest, '}') < 0) {
-            say(l, rule->file, rule->line, "rule '%s': the summary has a '{' without '}'",
-                rule->id);
+            fl_found_at(&l->found, rule->file, rule->line,
+                        "rule '%s': the summary has a '{' without '}'", rule->id);
             return;
         }
         name = fl_str_cut(&rest, '}');
         for (uint32_t i = 0; i < rule->npatterns && !found; i++)
             found = fl_pattern_has_group(&l->rs->patterns[rule->pattern + i], name);
         if (!found)
-            say(l, rule->file, rule->line,
-                "rule '%s': no pattern has the group {%.*s} of the "
-                "summary",
-                rule->id, FL_FMT(fl_str_sub(name, 0, 60)));
+            fl_found_at(&l->found, rule->file, rule->line,
+                        "rule '%s': no pattern has the group {%.*s} of the "
+                        "summary",
+                        rule->id, FL_FMT(fl_str_sub(name, 0, 60)));
     }
 }
 
@@ -115,13 +114,14 @@ static int lint_rule(struct lint *l, const struct fl_rule *rule, fl_err *err)
     int r = FL_OK;
 
     if (rule->nhits == 0)
-        say(l, rule->file, rule->line, "rule '%s' has no example; add one under hits:", rule->id);
+        fl_found_at(&l->found, rule->file, rule->line,
+                    "rule '%s' has no example; add one under hits:", rule->id);
     if (rule->nmisses == 0)
-        say(l, rule->file, rule->line,
-            "rule '%s' has no near-miss; add one under misses:", rule->id);
+        fl_found_at(&l->found, rule->file, rule->line,
+                    "rule '%s' has no near-miss; add one under misses:", rule->id);
     if (!rule->source)
-        say(l, rule->file, rule->line, "rule '%s' has no source; say where the wording is from",
-            rule->id);
+        fl_found_at(&l->found, rule->file, rule->line,
+                    "rule '%s' has no source; say where the wording is from", rule->id);
     lint_summary(l, rule);
     for (uint32_t i = 0; i < rule->npatterns && r == FL_OK; i++)
         r = lint_pattern(l, rule, &l->rs->patterns[rule->pattern + i], err);
@@ -139,13 +139,14 @@ static void lint_causes(struct lint *l)
             covered = rs->rules[k].cause == i && rs->rules[k].maturity >= FL_TEST &&
                       rs->rules[k].maturity != FL_RETIRED && rs->rules[k].role <= FL_ROLE_SYMPTOM;
         if (!covered)
-            say(l, c->file, c->line, "cause '%s' has no root or symptom rule", c->id);
+            fl_found_at(&l->found, c->file, c->line, "cause '%s' has no root or symptom rule",
+                        c->id);
     }
 }
 
 int fl_ruleset_lint(const struct fl_ruleset *rs, fl_lint_fn report, void *ctx, fl_err *err)
 {
-    struct lint l = {.rs = rs, .report = report, .ctx = ctx};
+    struct lint l = {.rs = rs, .found = {.report = report, .ctx = ctx}};
     int r = fl_match_scratch_new(NULL, &l.scratch, err);
 
     for (size_t i = 0; i < rs->nrules && r == FL_OK; i++)
@@ -154,5 +155,5 @@ int fl_ruleset_lint(const struct fl_ruleset *rs, fl_lint_fn report, void *ctx, f
     if (r == FL_OK)
         lint_causes(&l);
     fl_match_scratch_free(l.scratch);
-    return r ? r : l.found;
+    return r ? r : l.found.n;
 }

@@ -112,4 +112,15 @@ int fl_regexes_of(struct fl_loader *l, const fl_yaml *node, bool icase, fl_str *
 /* The id of a rule or filter: lower-case words joined by '-'. */
 bool fl_id_is_good(fl_str s);
 
+/* What a check of rules or filters has found, told as it goes. */
+struct fl_findings {
+    fl_lint_fn report;
+    void *ctx;
+    int n;
+};
+void fl_found(struct fl_findings *f, const char *text);
+/* "file:line: what" */
+__attribute__((format(printf, 4, 5))) void fl_found_at(struct fl_findings *f, const char *file,
+                                                       unsigned line, const char *fmt, ...);
+
 #endif

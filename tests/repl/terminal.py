@@ -6,6 +6,7 @@ what must come. A part that fails prints everything that was on the screen. What
 cannot be by piped commands: prompts, history, completion, Ctrl-C in the middle of an answer and at
 the prompt, Ctrl-D, a dumb terminal, and that no byte of a log reaches the terminal as a command.
 """
+import contextlib
 import fcntl
 import os
 import pty
@@ -104,6 +105,7 @@ def check(so, what, screen=b""):
         raise Failed("%s; on the screen was:\n%s" % (what, screen.decode("utf-8", "replace")))
 
 
+@contextlib.contextmanager
 def server(mode, answer):
     path = os.path.join(work, "answer.txt")
     with open(path, "w") as f:
@@ -111,8 +113,11 @@ def server(mode, answer):
     p = subprocess.Popen([SERVER, "--mode", mode, "--answer", path, "--keep",
                           os.path.join(work, "sent-" + mode)],
                          stdin=subprocess.PIPE, stdout=subprocess.PIPE)
-    port = p.stdout.readline().split()[1].decode()
-    return p, port
+    try:
+        yield p.stdout.readline().split()[1].decode()
+    finally:
+        p.kill()
+        p.wait()
 
 
 def config(port):
@@ -247,8 +252,7 @@ def answers_without_a_model():
 
 def talks_to_a_model():
     long = "The card of <HOST_1> fell off the bus. " + "Then the others waited for it. " * 40
-    p, port = server("slow", long + "END OF ANSWER")
-    try:
+    with server("slow", long + "END OF ANSWER") as port:
         def run(t):
             t.expect(PROMPT)
             t.line("why did gn08 die?")
@@ -276,14 +280,10 @@ def talks_to_a_model():
         check("gn08" not in sent and "gn07" not in sent, "a host name left the machine",
               sent.encode())
         check("why did <HOST_" in sent, "the question was not sent", sent.encode()[-2000:])
-    finally:
-        p.kill()
-        p.wait()
 
 
 def remembers_turns():
-    p, port = server("good", "It was the card, see dmesg-gn08.log:14.")
-    try:
+    with server("good", "It was the card, see dmesg-gn08.log:14.") as port:
         def run(t):
             t.expect(PROMPT)
             t.line("what was it?")
@@ -301,14 +301,10 @@ def remembers_turns():
         last = sent[sent.rfind("POST "):]
         check("what was it?" in last and "It was the card" in last and "and then?" in last,
               "the second question came without the first", last.encode()[-3000:])
-    finally:
-        p.kill()
-        p.wait()
 
 
 def stops_waiting():
-    p, port = server("hang", "never")
-    try:
+    with server("hang", "never") as port:
         def run(t):
             t.expect(PROMPT)
             t.line("are you there?")
@@ -320,9 +316,6 @@ def stops_waiting():
             t.type("\x04")
             t.ended()
         with_terminal(["-i", "--config", config(port), SAMPLE], run)
-    finally:
-        p.kill()
-        p.wait()
 
 
 def tells_of_a_dead_endpoint():
@@ -342,8 +335,7 @@ def hostile():
            b"allocate 2.00 GiB \x01\x7f\xe2\x80\xae\n\xc2\x9b31mplain \x1b]52;c;AAAA\x07 words\n"
     with open(os.path.join(work, "evil.log"), "wb") as f:
         f.write(evil)
-    p, port = server("good", "An answer \x1b]0;owned\x07 with \x1b[2J escapes \x9b and \u202e.")
-    try:
+    with server("good", "An answer \x1b]0;owned\x07 with \x1b[2J escapes \x9b and \u202e.") as port:
         def run(t):
             t.expect(PROMPT)
             for command in ("/evidence", "/digest", "/grep .", "/around 2", "/json",
@@ -358,9 +350,6 @@ def hostile():
                 check(bad not in screen, "%r reached the terminal" % bad, screen)
         with_terminal(["-i", "--color=never", "--config", config(port), "evil.log"], run,
                       term="dumb")
-    finally:
-        p.kill()
-        p.wait()
 
 
 def dumb():
