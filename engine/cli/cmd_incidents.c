@@ -221,6 +221,12 @@ static int put(void *ctx, const char *bytes, size_t n)
     return fwrite(bytes, 1, n, stdout) == n ? 0 : -1;
 }
 
+/* What stdout did not take is told once, at the end of the program. */
+static int written(int r, const fl_err *err)
+{
+    return r && !ferror(stdout) ? cli_fail_err(err) : CLI_OK;
+}
+
 static int export_all(const struct cli_session *s, const struct cli_args *args, fl_memory *m)
 {
     struct fl_past_filter f = filter_of(args);
@@ -231,11 +237,11 @@ static int export_all(const struct cli_session *s, const struct cli_args *args, 
     if (!args->salvage) {
         r = args->redact ? fl_memory_export_redacted(m, &f, s->config, put, NULL, &err)
                          : fl_memory_export(m, &f, put, NULL, &err);
-        return r ? cli_fail_err(&err) : CLI_OK;
+        return written(r, &err);
     }
     r = fl_memory_salvage(m, put, NULL, &saved, &lost, &err);
     if (r)
-        return cli_fail_err(&err);
+        return written(r, &err);
     cli_note(args, "%llu incidents could be read, %llu could not", (unsigned long long)saved,
              (unsigned long long)lost);
     return lost ? CLI_NONE : CLI_OK;
