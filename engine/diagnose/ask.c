@@ -522,6 +522,7 @@ int fl_diagnosis_ask(const fl_engine *e, fl_diagnosis *d, const struct fl_ask_op
     const struct fl_ask_config *config = o->config ? o->config->llm : NULL;
     bool unsure = config && is_unsure(d, config);
     struct fl_llm_report *out;
+    char shown[300];
 
     if (!config || !config->n || (!unsure && !o->force) || d->report.llm)
         return FL_OK;
@@ -532,11 +533,14 @@ int fl_diagnosis_ask(const fl_engine *e, fl_diagnosis *d, const struct fl_ask_op
     out = fl_arena_alloc(&d->job.arena, sizeof(*out));
     if (!out)
         return fl_fail_nomem(err);
+    fl_http_show_url(config->endpoints[0].url, shown, sizeof(shown));
     *out = (struct fl_llm_report){.tokens_in = -1,
                                   .tokens_out = -1,
                                   .cost = -1,
                                   .rules_said = rules_said(d),
-                                  .endpoint = config->endpoints[0].url};
+                                  .endpoint = fl_arena_z(&d->job.arena, fl_str_c(shown))};
+    if (!out->endpoint)
+        return fl_fail_nomem(err);
     d->report.llm = out;
     return ask(d, e, config, o, out, unsure, err);
 }

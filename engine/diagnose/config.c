@@ -56,6 +56,7 @@ static int read_llm(struct owned *o, const fl_yaml *root, fl_err *err)
 {
     struct fl_ask_config *c = fl_arena_alloc(&o->arena, sizeof(*c));
     const char **urls;
+    char shown[300];
     int r;
 
     if (!c)
@@ -66,8 +67,12 @@ static int read_llm(struct owned *o, const fl_yaml *root, fl_err *err)
     urls = fl_arena_alloc(&o->arena, (c->n + 1) * sizeof(*urls));
     if (!urls)
         return fl_fail_nomem(err);
-    for (size_t i = 0; i < c->n; i++)
-        urls[i] = c->endpoints[i].url;
+    for (size_t i = 0; i < c->n; i++) {
+        fl_http_show_url(c->endpoints[i].url, shown, sizeof(shown));
+        urls[i] = fl_arena_z(&o->arena, fl_str_c(shown));
+        if (!urls[i])
+            return fl_fail_nomem(err);
+    }
     o->config.llm = c;
     o->config.endpoints = urls;
     o->config.nendpoints = c->n;

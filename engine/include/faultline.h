@@ -81,7 +81,7 @@ struct fl_config {                /* one file; what it does not say is NULL, 0 o
     bool no_cache;                   /* `cache: false` */
     const char *color;               /* `color`: auto, always or never */
     const struct fl_ask_config *llm; /* `llm`: for fl_diagnosis_ask(); NULL: none */
-    const char *const *endpoints;    /* their URLs, in the order of asking */
+    const char *const *endpoints;    /* their URLs without user and query, in the order of asking */
     size_t nendpoints;
     const char *memory_home; /* `memory: {home: DIR}`: the folder of past incidents */
 };

@@ -81,6 +81,8 @@ static void make_url(const struct fl_llm_endpoint *e, const char *path, fl_buf *
 
 static int take_key(const struct fl_llm_endpoint *e, fl_buf *out, fl_err *err)
 {
+    char room[300];
+    const char *shown = fl_llm_endpoint_name(e, room);
     fl_err why = {0};
     fl_str key;
     fl_buf file;
@@ -90,8 +92,8 @@ static int take_key(const struct fl_llm_endpoint *e, fl_buf *out, fl_err *err)
         const char *z = getenv(e->api_key_env);
         if (!z || !*z)
             return fl_fail(err, FL_EUSAGE,
-                           "the environment variable %s, which holds the key of %s, is not set",
-                           e->api_key_env, e->url);
+                           "%s: the environment variable %s, which holds its key, is not set",
+                           shown, e->api_key_env);
         fl_buf_add(out, fl_str_trim(fl_str_c(z)));
         return fl_buf_check(out, "the key", err);
     }
@@ -100,11 +102,11 @@ static int take_key(const struct fl_llm_endpoint *e, fl_buf *out, fl_err *err)
     fl_buf_init(&file, 65536);
     r = fl_file_read(e->api_key_file, &file, &why);
     if (r)
-        fl_fail(err, r, "the key of %s cannot be read: %s", e->url, why.msg);
+        fl_fail(err, r, "%s: its key cannot be read: %s", shown, why.msg);
     key = fl_str_trim(fl_buf_str(&file));
     if (!r && (!key.n || fl_str_find_c(key, '\n') >= 0))
-        r = fl_fail(err, FL_EUSAGE, "%s: %s; it must hold the key in one line and nothing else",
-                    e->api_key_file, key.n ? "more than one line" : "empty");
+        r = fl_fail(err, FL_EUSAGE, "%s: %s: %s; it must hold the key in one line and nothing else",
+                    shown, e->api_key_file, key.n ? "more than one line" : "empty");
     if (!r) {
         fl_buf_add(out, key);
         r = fl_buf_check(out, "the key", err);
@@ -121,8 +123,11 @@ static void add(struct fl_llm_call *call, const char *name, const char *value, b
 static int add_headers(struct fl_llm_call *call, const struct fl_llm_endpoint *e, bool azure,
                        fl_err *err)
 {
+    char room[300];
+
     if (e->nextra_headers > 32)
-        return fl_fail(err, FL_EUSAGE, "%s: more than 32 extra_headers", e->url);
+        return fl_fail(err, FL_EUSAGE, "%s: more than 32 extra_headers",
+                       fl_llm_endpoint_name(e, room));
     add(call, "Content-Type", "application/json", false);
     add(call, "Accept", "application/json, text/event-stream", false);
     if (call->has_key) {

@@ -133,7 +133,7 @@ static void a_key_that_is_not_there(void **state)
 {
     (void)state;
     static const struct fl_llm_endpoint e[] = {
-        {.name = "a", .url = "http://a/v1", .api_key_env = "FL_TEST_NOT_SET"},
+        {.url = "http://u:pass-word-9@a/v1?key=k-12345678", .api_key_env = "FL_TEST_NOT_SET"},
         {.name = "b", .url = "http://b/v1", .api_key_file = "/nonexistent/key"},
         {.name = "c", .url = "http://c/v1", .api_key_file = "/dev/null"},
         {.name = "d", .url = "http://d/v1"},
@@ -144,10 +144,13 @@ static void a_key_that_is_not_there(void **state)
     begin(&j, e, 4, steps, 1);
     assert_int_equal(ask(&j), 0); /* the fourth needs none */
     assert_int_equal(j.answer.endpoint, 3);
-    assert_non_null(
-        strstr(j.answer.failures.p, "FL_TEST_NOT_SET, which holds the key of http://a"));
-    assert_non_null(strstr(j.answer.failures.p, "/nonexistent/key: cannot be opened"));
-    assert_non_null(strstr(j.answer.failures.p, "/dev/null: empty; it must hold the key"));
+    assert_non_null(strstr(j.answer.failures.p, "http://a/v1: the environment variable "
+                                                "FL_TEST_NOT_SET, which holds its key, is not "
+                                                "set"));
+    assert_null(strstr(j.answer.failures.p, "pass-word-9"));
+    assert_null(strstr(j.answer.failures.p, "k-12345678"));
+    assert_non_null(strstr(j.answer.failures.p, "b: its key cannot be read: /nonexistent/key: "));
+    assert_non_null(strstr(j.answer.failures.p, "c: /dev/null: empty; it must hold the key"));
     end(&j);
 }
 
