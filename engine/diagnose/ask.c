@@ -18,7 +18,6 @@
 
 #include "base/alloc.h"
 #include "diagnose/engine.h"
-#include "llm/record.h"
 
 #define CITATIONS 20
 #define CLAIM_MOST 0.75 /* what a model says of its own certainty is not calibrated */
@@ -28,46 +27,6 @@ struct answer {
     struct fl_asking *a;
     struct fl_llm_report *out;
 };
-
-/* The transport in use: the network, a recording of it, or a recording instead of it. */
-struct wire {
-    fl_http_client *client;
-    struct fl_http_retry retry;
-    fl_llm_recorder *recorder;
-    const struct fl_http_transport *transport;
-    uint64_t seed;
-};
-
-static int open_wire(struct wire *w, const struct fl_ask_opts *o, fl_err *err)
-{
-    int r;
-
-    *w = (struct wire){.seed = fl_llm_seed(fl_http_world())};
-    if (o->replay) {
-        r = fl_llm_replay(o->replay, &w->recorder, &w->seed, err);
-        if (!r)
-            w->transport = fl_llm_recorder_transport(w->recorder);
-        return r;
-    }
-    r = fl_http_client_new(fl_http_world(), &w->client, err);
-    if (r)
-        return r;
-    w->retry = (struct fl_http_retry){.inner = fl_http_client_transport(w->client),
-                                      .world = fl_http_world()};
-    w->transport = fl_http_retry_transport(&w->retry);
-    if (o->record) {
-        r = fl_llm_record(o->record, w->seed, w->transport, &w->recorder, err);
-        if (!r)
-            w->transport = fl_llm_recorder_transport(w->recorder);
-    }
-    return r;
-}
-
-static void close_wire(struct wire *w)
-{
-    fl_llm_recorder_free(w->recorder);
-    fl_http_client_free(w->client);
-}
 
 /* Whether numbers can show this cause: a falling throughput shows no broken disk. */
 static bool numbers_show(const struct answer *x, const char *cause)
@@ -471,12 +430,12 @@ static int ask(struct fl_diagnosis *d, const fl_engine *e, const struct fl_ask_c
     struct answer x = {.out = out};
     struct fl_asking asking;
     fl_llm *c = NULL;
-    struct wire w;
+    struct fl_wire w;
     fl_err why = {0};
     double budget =
                (o->seconds > 0 ? o->seconds : BUDGET_SECONDS) - (double)d->report.elapsed_ms / 1000,
            start = fl_http_world()->now(fl_http_world()->ctx);
-    int r = open_wire(&w, o, &why), made;
+    int r = fl_wire_open(&w, o->record, o->replay, &why), made;
 
     made = r ? r : fl_asking_new(e, d, config, o->memory, w.seed, &asking, &why);
     r = made;
@@ -500,7 +459,7 @@ static int ask(struct fl_diagnosis *d, const fl_engine *e, const struct fl_ask_c
     fl_llm_free(c);
     if (!made)
         fl_asking_dispose(&asking);
-    close_wire(&w);
+    fl_wire_close(&w);
     if (r && !out->error)
         out->error = "memory ran out while the model was asked";
     return r ? fl_fail(err, r, "%s", why.msg) : FL_OK;

@@ -8,11 +8,13 @@
  *   ground.c      is what the model cites there, and can it carry a claim?
  *   prose.c       is a line somebody's opinion?
  *   ask.c         when to ask, and what becomes of the answer
+ *   wire.c        the way to the endpoints
  */
 #include "base/yaml.h"
 #include "diagnose/memory.h"
 #include "diagnose/page.h"
 #include "llm/chat.h"
+#include "llm/record.h"
 #include "redact/redact.h"
 
 struct fl_ask_config {
@@ -54,6 +56,19 @@ int fl_asking_new_talk(const fl_engine *e, struct fl_diagnosis *d, const struct 
 void fl_asking_dispose(struct fl_asking *a);
 /* Puts placeholders back; the text is in the asking's arena. */
 const char *fl_asking_restore(struct fl_asking *a, const char *text);
+
+/* The way to the endpoints; stays where it is while it is open, since the retries point into it. */
+struct fl_wire {
+    fl_http_client *client;
+    struct fl_http_retry retry; /* before the first request: fewer tries, other pauses */
+    fl_llm_recorder *recorder;
+    const struct fl_http_transport *transport;
+    uint64_t seed; /* of the recording, else by chance */
+};
+/* `record` and `replay` are folders as in struct fl_ask_opts, or NULL. What was opened is closed by
+ * fl_wire_close, after an error too. */
+int fl_wire_open(struct fl_wire *w, const char *record, const char *replay, fl_err *err);
+void fl_wire_close(struct fl_wire *w);
 
 enum fl_ground_mark { FL_MARK_EXACT, FL_MARK_NEARBY, FL_MARK_ELSEWHERE, FL_MARK_NOT_FOUND };
 const char *fl_ground_word(enum fl_ground_mark m);

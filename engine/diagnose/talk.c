@@ -28,8 +28,7 @@
 struct fl_talk {
     struct fl_asking asking;
     bool made;
-    fl_http_client *client;
-    struct fl_http_retry retry;
+    struct fl_wire wire;
     fl_llm *llm;
     fl_llm_talk *talk;
     const volatile int *cancel;
@@ -136,17 +135,14 @@ static int start(struct fl_talk *t, const fl_engine *e, fl_diagnosis *d,
         .endpoints = config->endpoints, .nendpoints = config->n, .cancel = o->cancel};
     unsigned room = room_of(config);
     unsigned most = room > ANSWER + LEAST ? room - ANSWER : LEAST;
-    int r = fl_http_client_new(fl_http_world(), &t->client, err);
+    int r = fl_wire_open(&t->wire, NULL, NULL, err);
 
     if (r)
         return r;
-    t->retry = (struct fl_http_retry){.inner = fl_http_client_transport(t->client),
-                                      .world = fl_http_world()};
-    lo.transport = fl_http_retry_transport(&t->retry);
+    lo.transport = t->wire.transport;
     r = fl_llm_new(&lo, &t->llm, err);
     if (!r)
-        r = fl_asking_new_talk(e, d, config, o->memory, fl_llm_seed(fl_http_world()), most,
-                               &t->asking, err);
+        r = fl_asking_new_talk(e, d, config, o->memory, t->wire.seed, most, &t->asking, err);
     if (r)
         return r;
     t->made = true;
@@ -190,7 +186,7 @@ void fl_talk_free(fl_talk *t)
     if (t->made)
         fl_asking_dispose(&t->asking);
     fl_llm_free(t->llm);
-    fl_http_client_free(t->client);
+    fl_wire_close(&t->wire);
     fl_free(t);
 }
 
