@@ -44,6 +44,9 @@ int cli_session_try(struct cli_session *s, const struct cli_args *args, bool *in
 /* The folder of past incidents as configured, for fl_memory_opts.home; NULL: the library's choice.
  * $FAULTLINE_HOME beats the configuration. */
 const char *cli_home(const struct cli_session *s);
+/* Where the memory is and whom it may ask, as configured. */
+void cli_memory_place(const struct cli_session *s, const struct cli_args *args,
+                      struct fl_memory_opts *o);
 /* Opens the memory with a word of progress. CLI_OK, or the exit status with the reason told. */
 int cli_memory_open(const struct cli_session *s, const struct cli_args *args,
                     const struct fl_memory_opts *opts, fl_memory **out);

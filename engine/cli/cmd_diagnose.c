@@ -72,6 +72,8 @@ static void consult(const struct cli_session *s, const struct cli_args *args, fl
     bool unknown = fl_diagnosis_report(d)->outcome[0] == 'u';
     bool model = s->config && s->config->nendpoints && !args->offline &&
                  fl_diagnosis_wants_model(d, s->config, args->ask);
+    struct fl_memory_opts mo = {
+        .seconds = args->seconds, .record = args->record, .replay = args->replay};
     struct progress progress;
     fl_memory *m = NULL;
     fl_err err;
@@ -85,7 +87,8 @@ static void consult(const struct cli_session *s, const struct cli_args *args, fl
     if (!args->no_memory) {
         progress_init(&progress, "incidents", args->quiet);
         progress_say(&progress, "asking the memory of past incidents");
-        r = fl_memory_open(s->engine, &(struct fl_memory_opts){.home = cli_home(s)}, &m, &err);
+        cli_memory_place(s, args, &mo);
+        r = fl_memory_open(s->engine, &mo, &m, &err);
         if (!r)
             r = fl_diagnosis_consult(d, m, &err);
         progress_end(&progress);

@@ -80,6 +80,7 @@ static void look_at_cache(struct sheet *s, const struct cli_session *session)
 
 static int examine(struct sheet *s, const struct cli_args *args)
 {
+    struct fl_memory_opts mo = {.home = NULL};
     struct cli_session session;
     bool in_config;
     fl_err err;
@@ -102,7 +103,8 @@ static int examine(struct sheet *s, const struct cli_args *args)
             fl_engine_scanner(session.engine));
     if (!r)
         look_at_cache(s, &session);
-    r = fl_doctor(cli_home(&session), row, s, &err);
+    cli_memory_place(&session, args, &mo);
+    r = fl_doctor(&mo, row, s, &err);
     if (r < 0)
         say(s, "data", FL_HEALTH_BROKEN, NULL, "%s", err.msg);
     cli_session_dispose(&session);

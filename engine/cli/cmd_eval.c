@@ -149,6 +149,10 @@ static void search_table(const struct out *o, const struct cli_args *args, const
                 c[i].got ? c[i].got : "-", c[i].place, c[i].score, c[i].similarity, c[i].words,
                 c[i].incident ? c[i].incident : "-");
     fprintf(o->f, "%zu cases               first           in three         in five\n", t->cases);
+    if (t->endpoint) {
+        way(o, "with the endpoint", t, FL_BY_ALL);
+        way(o, "endpoint's vectors alone", t, FL_BY_ENDPOINT);
+    }
     way(o, "both, by rank", t, FL_BY_BOTH);
     way(o, "words (BM25) alone", t, FL_BY_WORDS);
     way(o, "vectors alone", t, FL_BY_VECTORS);

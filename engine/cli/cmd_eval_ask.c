@@ -109,10 +109,15 @@ int cli_eval_ask(const struct cli_session *s, const struct cli_args *args)
 {
     struct fl_ask_opts o = {.config = s->config, .force = args->all, .seconds = args->seconds};
     struct progress progress;
+    struct fl_memory_opts mo = {.seconds = args->seconds};
     fl_ask_eval *ev = NULL;
     fl_memory *m = NULL;
     fl_err err;
-    int r = args->no_memory ? 0 : fl_memory_open(s->engine, NULL, &m, &err);
+    int r = 0;
+
+    cli_memory_place(s, args, &mo);
+    if (!args->no_memory)
+        r = fl_memory_open(s->engine, &mo, &m, &err);
 
     progress_init(&progress, "cases", args->quiet);
     o.memory = m;

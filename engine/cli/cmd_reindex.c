@@ -54,6 +54,9 @@ static void summary(const struct cli_args *args, const struct fl_reindexed *n)
     puts(n->unchanged      ? "nothing new"
          : n->carried_over ? "carried over from the one before"
                            : "built anew");
+    if (n->remote_vectors || n->remote_embedded)
+        printf("embedding endpoint: %llu vectors, %llu incidents embedded\n",
+               (unsigned long long)n->remote_vectors, (unsigned long long)n->remote_embedded);
     if (n->removed || n->in_use)
         printf("old index files: %zu removed, %zu still read by somebody\n", n->removed, n->in_use);
 }
@@ -82,7 +85,7 @@ static int reindex(const struct cli_session *s, const struct cli_args *args)
     else
         summary(args, &n);
     fl_memory_free(m);
-    return r;
+    return r == CLI_OK && n.remote_failed ? CLI_BACKEND : r;
 }
 
 int cmd_reindex(const struct cli_args *args)

@@ -231,12 +231,14 @@ static int diagnose(struct repl *x, const char *const *paths, size_t n)
 
 static void open_memory(struct repl *x)
 {
+    struct fl_memory_opts o = {.seconds = x->args->seconds, .cancel = &x->line.stop};
     char path[4300];
     fl_err err;
 
     if (x->args->no_memory)
         return;
-    if (fl_memory_open(x->s->engine, NULL, &x->memory, &err)) {
+    cli_memory_place(x->s, x->args, &o);
+    if (fl_memory_open(x->s->engine, &o, &x->memory, &err)) {
         cli_note(x->args, "past incidents cannot be asked: %s", err.msg);
         return;
     }

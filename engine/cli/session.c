@@ -159,6 +159,14 @@ const char *cli_home(const struct cli_session *s)
     return !(named && *named) && s->config ? s->config->memory_home : NULL;
 }
 
+void cli_memory_place(const struct cli_session *s, const struct cli_args *args,
+                      struct fl_memory_opts *o)
+{
+    o->home = cli_home(s);
+    o->config = s->config;
+    o->offline = args->offline;
+}
+
 int cli_memory_open(const struct cli_session *s, const struct cli_args *args,
                     const struct fl_memory_opts *opts, fl_memory **out)
 {
@@ -167,7 +175,7 @@ int cli_memory_open(const struct cli_session *s, const struct cli_args *args,
     fl_err err;
     int r;
 
-    o.home = cli_home(s);
+    cli_memory_place(s, args, &o);
     progress_init(&progress, "incidents", args->quiet);
     progress_say(&progress, "opening the memory of past incidents");
     r = fl_memory_open(s->engine, &o, out, &err);

@@ -100,6 +100,7 @@ static const struct cli_opt search_opts[] = {
     {'k', "count", "N", CLI_OPT_NUM, AT(k), NULL, 1, 60, "at most so many (else 5), 1 to 60"},
     VALUE(0, "floor", "X", CLI_OPT_SHARE, floor,
           "leave out what scores less, 0 to 1; 0 shows all (else a floor that was measured)"),
+    FLAG(0, "offline", offline, "do not ask the configured embedding endpoint"),
     FLAG(0, "json", json, "print one JSON object (schema faultline.neighbours/1)"),
     THREADS,
     END,
@@ -172,8 +173,11 @@ static const struct cli_opt past_export_opts[] = {
 };
 
 static const struct cli_opt reindex_opts[] = {
-    FLAG(0, "full", full, "train the index anew and make damaged vectors again"),
-    FLAG(0, "prune", prune, "forget the vectors of other models"),
+    FLAG(0, "full", full,
+         "train the index anew and make damaged vectors again, and those of an embedding endpoint "
+         "that answers otherwise than it did"),
+    FLAG(0, "prune", prune, "forget the vectors of models that are no longer configured"),
+    FLAG(0, "offline", offline, "do not ask the configured embedding endpoint"),
     END,
 };
 
@@ -185,7 +189,8 @@ static const struct cli_opt doctor_opts[] = {
 static const struct cli_opt eval_opts[] = {
     FLAG(0, "search", search,
          "score the search for past incidents instead: how often the right cause is among the "
-         "first distinct ones, by words, by vectors and by both"),
+         "first distinct ones, by words, by vectors and by both, and with the embedding endpoint "
+         "where one is configured"),
     FLAG(0, "ask", ask,
          "ask the configured language model where `diagnose` would, and print the rules alone, the "
          "answer with the model, and what changed"),
@@ -195,6 +200,7 @@ static const struct cli_opt eval_opts[] = {
     {0, "budget-seconds", "N", CLI_OPT_NUM, AT(seconds), NULL, 1, 86400,
      "with --ask: the most time for one case (else 240)"},
     FLAG(0, "no-memory", no_memory, "with --ask: without past incidents"),
+    FLAG(0, "offline", offline, "with --search: do not ask the configured embedding endpoint"),
     FLAG(0, "json", json, "print one JSON object"),
     END,
 };
@@ -441,7 +447,12 @@ const struct cli_command cli_commands[] = {
          "Embeds what has no vector yet and makes a new index beside the old one, which others go "
          "on reading until the new one is complete. For cron: it says nothing unless something is "
          "wrong. Searches find new incidents without it; it makes them quick where there are many. "
-         "A second one at the same time leaves with status 0.",
+         "A second one at the same time leaves with status 0.\n"
+         "\n"
+         "With `memory: embedding` in the configuration the endpoint makes vectors of all "
+         "incidents too, redacted before they are sent, and searches join both. When it fails "
+         "that is said, the status is 4, the local model's index is up to date all the same, and "
+         "the next run goes on where this one stopped.",
      .examples = "diagnose reindex -v\n"
                  "15 3 * * * diagnose reindex\ta line of a crontab\n"
                  "diagnose reindex --full\tafter `diagnose doctor` said so\n",

@@ -4,6 +4,7 @@
  * Asking a language model about a diagnosed job.
  *
  *   ask_config.c  the section `llm` of the configuration
+ *   hide.c        names and secrets to placeholders, before anything is sent
  *   ask_prompt.c  what is sent: digest, neighbours, what the rules said, redacted
  *   ground.c      is what the model cites there, and can it carry a claim?
  *   prose.c       is a line somebody's opinion?
@@ -32,6 +33,16 @@ struct fl_ask_config {
 int fl_ask_config_read(const fl_yaml *llm, fl_arena *a, struct fl_ask_config *out, fl_err *err);
 /* Whether this endpoint may get the text as it is. */
 bool fl_ask_plain(const struct fl_ask_config *c, const struct fl_llm_endpoint *e);
+
+/* What hides names from these endpoints, and knows those of the job (which may be NULL). *out is
+ * NULL when all of them may get the text as it is. */
+int fl_hide_open(const struct fl_ask_config *c, const struct fl_llm_endpoint *endpoints, size_t n,
+                 const struct fl_job *job, fl_redactor **out, fl_err *err);
+/* Hides in place; nothing to do without a redactor. Texts that belong together are joined by
+ * FL_HIDE_PART before, and taken apart by fl_hide_next behind it. */
+#define FL_HIDE_PART "\n\x1e\n"
+int fl_hide(fl_redactor *x, const struct fl_job *job, fl_buf *text, fl_err *err);
+fl_str fl_hide_next(fl_str *rest); /* trimmed */
 
 /* What is sent. */
 struct fl_asking {

@@ -15,10 +15,8 @@
 #include "diagnose/aside.h"
 #include "diagnose/engine.h"
 
-#define PART "\n\x1e\n" /* between the texts that are redacted together */
 #define NEIGHBOURS 3
-#define ANSWER 2000        /* tokens, where an endpoint says nothing else */
-#define HOSTS_COMPARED 256 /* with each word, for others of their kind */
+#define ANSWER 2000 /* tokens, where an endpoint says nothing else */
 
 static size_t count_tokens(void *ctx, fl_str text)
 {
@@ -99,96 +97,6 @@ static void put_neighbours(const struct fl_asking *a, fl_buf *out)
         fl_buf_addz(out, "none\n");
 }
 
-/* Names that the job told of itself. */
-static int know_names(struct fl_asking *a, fl_err *err)
-{
-    const struct fl_places *p = &a->d->job.places;
-    int r = FL_OK;
-
-    for (size_t i = 0; !r && i < p->nhosts; i++)
-        if (!p->hosts[i].no_host)
-            r = fl_redact_know(a->redactor, p->hosts[i].address ? FL_REDACT_IP : FL_REDACT_HOST,
-                               p->hosts[i].name, err);
-    return r;
-}
-
-static bool digit(char c)
-{
-    return c >= '0' && c <= '9';
-}
-
-/* Hosts of one cluster are numbered: node-b03 tells that node-a17 is one too, though nothing that
- * was understood says so. The beginning is the same, digits stand where digits stand, and at most
- * one letter is another. */
-static bool siblings(fl_str host, fl_str word)
-{
-    size_t same = 0, letters = 0, digits = 0;
-
-    if (host.n != word.n || host.n < 5)
-        return false;
-    while (same < host.n && host.p[same] == word.p[same] && !digit(host.p[same]))
-        same++;
-    for (size_t i = same; i < host.n; i++) {
-        if (digit(host.p[i]) != digit(word.p[i]))
-            return false;
-        digits += digit(host.p[i]);
-        letters += !digit(host.p[i]) && host.p[i] != word.p[i];
-    }
-    return same >= 3 && digits && letters <= 1;
-}
-
-static bool name_byte(char c)
-{
-    return digit(c) || c == '-' || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z');
-}
-
-static int know_siblings(struct fl_asking *a, fl_str text, fl_err *err)
-{
-    const struct fl_places *p = &a->d->job.places;
-    size_t most = p->nhosts < HOSTS_COMPARED ? p->nhosts : HOSTS_COMPARED;
-    int r = FL_OK;
-
-    for (size_t i = 0, end; !r && i < text.n; i = end + 1) {
-        fl_str word;
-        for (end = i; end < text.n && name_byte(text.p[end]); end++)
-            ;
-        word = fl_str_sub(text, i, end - i);
-        for (size_t h = 0; !r && word.n >= 5 && h < most; h++)
-            if (!p->hosts[h].no_host && !p->hosts[h].address && siblings(p->hosts[h].name, word))
-                r = fl_redact_know(a->redactor, FL_REDACT_HOST, word, err);
-    }
-    return r;
-}
-
-static int redact_all(struct fl_asking *a, fl_buf *text, fl_err *err)
-{
-    fl_buf out;
-    int r;
-
-    if (!a->redactor)
-        return FL_OK;
-    fl_buf_init(&out, 64u << 20);
-    r = know_siblings(a, fl_buf_str(text), err);
-    if (!r)
-        r = fl_redact(a->redactor, fl_buf_str(text), &out, err);
-    if (r) {
-        fl_buf_dispose(&out);
-        return r;
-    }
-    fl_buf_dispose(text);
-    *text = out;
-    return FL_OK;
-}
-
-static fl_str next_part(fl_str *rest)
-{
-    ptrdiff_t at = fl_str_find(*rest, FL_S(PART));
-    fl_str part = at < 0 ? *rest : fl_str_sub(*rest, 0, (size_t)at);
-
-    *rest = at < 0 ? FL_S("") : fl_str_from(*rest, (size_t)at + sizeof(PART) - 1);
-    return fl_str_trim(part);
-}
-
 static int render(struct fl_asking *a, size_t budget, uint64_t seed, fl_err *err)
 {
     fl_buf text, causes, actions;
@@ -205,17 +113,17 @@ static int render(struct fl_asking *a, size_t budget, uint64_t seed, fl_err *err
     fl_buf_init(&causes, 1u << 20);
     fl_buf_init(&actions, 1u << 16);
     fl_buf_addz(&text, fl_digest_text(a->page));
-    fl_buf_addz(&text, PART);
+    fl_buf_addz(&text, FL_HIDE_PART);
     put_neighbours(a, &text);
-    fl_buf_addz(&text, PART);
+    fl_buf_addz(&text, FL_HIDE_PART);
     put_rules(a, &text);
     r = fl_buf_check(&text, "the prompt", err);
     if (!r)
-        r = redact_all(a, &text, err);
+        r = fl_hide(a->redactor, &a->d->job, &text, err);
     rest = fl_buf_str(&text);
-    digest = next_part(&rest);
-    near = next_part(&rest);
-    rules = next_part(&rest);
+    digest = fl_hide_next(&rest);
+    near = fl_hide_next(&rest);
+    rules = fl_hide_next(&rest);
     fl_prompt_fence(seed, digest, fence);
     fl_prompt_causes(&a->terms, &causes);
     fl_prompt_actions(&a->terms, &actions);
@@ -236,22 +144,6 @@ static int render(struct fl_asking *a, size_t budget, uint64_t seed, fl_err *err
     fl_buf_dispose(&causes);
     fl_buf_dispose(&actions);
     return r;
-}
-
-static int open_redactor(struct fl_asking *a, fl_err *err)
-{
-    struct fl_redact_opts o = {.patterns = a->config->patterns,
-                               .npatterns = a->config->npatterns,
-                               .where = "llm.redact_patterns"};
-    bool plain = a->config->n > 0;
-    int r;
-
-    for (size_t i = 0; i < a->config->n; i++)
-        plain &= fl_ask_plain(a->config, &a->config->endpoints[i]);
-    if (plain)
-        return FL_OK;
-    r = fl_redactor_new(&o, &a->redactor, err);
-    return r ? r : know_names(a, err);
 }
 
 /* Whether it leaves room for the answer in the contexts of those that are asked first. Their own
@@ -294,7 +186,7 @@ static int new_asking(const fl_engine *e, struct fl_diagnosis *d, const struct f
     if (!r && m && !a->neighbours)
         r = fl_search_job(m, d, NULL, &a->neighbours, err);
     if (!r)
-        r = open_redactor(a, err);
+        r = fl_hide_open(c, c->endpoints, c->n, &d->job, &a->redactor, err);
     for (size_t i = 0; !r && i < sizeof(budgets) / sizeof(*budgets); i++) {
         why = (fl_err){0};
         r = render(a, budgets[i], seed, &why);

@@ -13,6 +13,7 @@
 #include "base/file.h"
 #include "base/yaml.h"
 #include "diagnose/ask.h"
+#include "diagnose/remote.h"
 
 struct owned {
     struct fl_config config; /* first: the public pointer is this one */
@@ -81,17 +82,24 @@ static int read_llm(struct owned *o, const fl_yaml *root, fl_err *err)
 
 static int read_memory(struct owned *o, const fl_yaml *root, const char *path, fl_err *err)
 {
-    static const char *const known[] = {"home", NULL};
-    const fl_yaml *memory = fl_yaml_get(root, "memory");
+    static const char *const known[] = {"home", "embedding", NULL};
+    const fl_yaml *memory = fl_yaml_get(root, "memory"), *embedding;
+    struct fl_embedding_config *c;
     fl_str home = {NULL, 0};
     int r = memory ? fl_yaml_known(memory, known, err) : FL_OK;
 
     if (!r && memory)
         r = fl_yaml_str(fl_yaml_get(memory, "home"), &home, err);
-    if (r || !home.n)
+    if (!r && home.n && !(o->config.memory_home = beside(&o->arena, path, home)))
+        r = fl_fail_nomem(err);
+    embedding = memory ? fl_yaml_get(memory, "embedding") : NULL;
+    if (r || !embedding)
         return r;
-    o->config.memory_home = beside(&o->arena, path, home);
-    return o->config.memory_home ? FL_OK : fl_fail_nomem(err);
+    c = fl_arena_alloc(&o->arena, sizeof(*c));
+    if (!c)
+        return fl_fail_nomem(err);
+    o->config.embedding = c;
+    return fl_embedding_config_read(embedding, o->config.llm, &o->arena, c, err);
 }
 
 static int read_keys(struct owned *o, const fl_yaml *root, const char *path, fl_err *err)
@@ -104,14 +112,14 @@ static int read_keys(struct owned *o, const fl_yaml *root, const char *path, fl_
     if (!r)
         r = read_rules(o, root, path, err);
     if (!r)
-        r = read_memory(o, root, path, err);
-    if (!r)
         r = fl_yaml_word(fl_yaml_get(root, "color"), colors, &color, err);
     if (r)
         return r;
     if (color >= 0)
         o->config.color = colors[color];
     r = read_llm(o, root, err);
+    if (!r)
+        r = read_memory(o, root, path, err);
     if (r)
         return r;
     if (!cache)

@@ -12,6 +12,7 @@
  */
 #include <errno.h>
 #include <stdarg.h>
+#include <string.h>
 #include <stdio.h>
 #include <sys/statvfs.h>
 #include <unistd.h>
@@ -19,6 +20,7 @@
 #include "base/alloc.h"
 #include "base/file.h"
 #include "diagnose/memory.h"
+#include "diagnose/remote.h"
 
 #define ROOM (1u << 20) /* bytes that an added incident may need at worst */
 #define FINDINGS 3      /* of the database that are quoted */
@@ -78,8 +80,8 @@ static void look_at_model(struct doctor *d)
     d->have_data = fl_data_dir(d->data, sizeof(d->data), &err) == FL_OK;
     if (d->have_data && fl_memory_open_model(&d->m, d->data, &err) == FL_OK) {
         d->have_model = true;
-        say(d, "model", FL_HEALTH_OK, NULL, "%s, %u dimensions", d->m.embedder.name,
-            d->m.embedder.dim);
+        say(d, "model", FL_HEALTH_OK, NULL, "%s, %u dimensions", d->m.local.embedder.name,
+            d->m.local.embedder.dim);
         return;
     }
     say(d, "model", FL_HEALTH_BROKEN,
@@ -171,7 +173,7 @@ static void look_at_corpus(struct doctor *d, bool database)
 }
 
 struct models {
-    const char *ours;
+    const char *ours, *remote;
     uint64_t others, other_vectors;
 };
 
@@ -180,7 +182,7 @@ static int count_model(void *ctx, const struct fl_store_model *model, uint64_t v
     struct models *x = ctx;
 
     (void)err;
-    if (!fl_str_eqz(model->name, x->ours)) {
+    if (!fl_str_eqz(model->name, x->ours) && !(x->remote && fl_str_eqz(model->name, x->remote))) {
         x->others++;
         x->other_vectors += vectors;
     }
@@ -198,15 +200,17 @@ static int count_number(void *ctx, int64_t number, fl_err *err)
 /* The vectors of the model in use: their number, or 0. */
 static uint64_t look_at_vectors(struct doctor *d)
 {
-    struct models x = {.ours = d->m.embedder.name};
+    struct models x = {.ours = d->m.local.embedder.name};
     struct fl_store_mark mark = {0};
     uint64_t missing = 0;
     fl_err err = {0};
-    int r = fl_store_mark(d->m.store, fl_str_c(d->m.embedder.name), &mark, &err);
+    int r = fl_store_mark(d->m.store, fl_str_c(d->m.local.embedder.name), &mark, &err);
+    if (d->m.remote)
+        x.remote = fl_remote_space(d->m.remote)->embedder.name;
 
     if (!r)
-        r = fl_store_missing(d->m.store, fl_str_c(d->m.embedder.name), 0, count_number, &missing,
-                             &err);
+        r = fl_store_missing(d->m.store, fl_str_c(d->m.local.embedder.name), 0, count_number,
+                             &missing, &err);
     if (!r)
         r = fl_store_models(d->m.store, count_model, &x, &err);
     if (r)
@@ -241,8 +245,8 @@ static bool look_at_faiss(struct doctor *d, uint64_t vectors)
 static void look_at_index(struct doctor *d, uint64_t vectors)
 {
     enum fl_health bad = vectors < FL_INDEX_FROM ? FL_HEALTH_NOTE : FL_HEALTH_WORSE;
-    uint64_t generation = fl_memory_generation(&d->m);
-    struct fl_index_head want = {.dim = d->m.embedder.dim, .generation = generation};
+    uint64_t generation = fl_space_generation(&d->m, &d->m.local);
+    struct fl_index_head want = {.dim = d->m.local.embedder.dim, .generation = generation};
     fl_index *ix = NULL;
     char path[4300];
     fl_err err = {0};
@@ -255,8 +259,8 @@ static void look_at_index(struct doctor *d, uint64_t vectors)
                                     : "; the vectors are compared one by one");
         return;
     }
-    snprintf(want.model, sizeof(want.model), "%s", d->m.embedder.name);
-    fl_memory_index_path(&d->m, generation, path, sizeof(path));
+    snprintf(want.model, sizeof(want.model), "%s", d->m.local.embedder.name);
+    fl_space_index_path(&d->m, &d->m.local, generation, path, sizeof(path));
     r = fl_index_open(path, &want, FL_INDEX_ANY_GENERATION, &ix, &err);
     if (!r)
         r = fl_index_verify(ix, &err);
@@ -271,8 +275,37 @@ static void look_at_index(struct doctor *d, uint64_t vectors)
     fl_index_free(ix);
 }
 
-int fl_doctor(const char *home, void (*tell)(void *ctx, const struct fl_checkup *c), void *ctx,
-              fl_err *err)
+/* The endpoint that makes vectors beside the local model's. Without it all goes on. */
+static void look_at_endpoint(struct doctor *d, const struct fl_memory_opts *o)
+{
+    const struct fl_embedding_config *c = o && o->config ? o->config->embedding : NULL;
+    unsigned dim = 0;
+    double seconds = 0;
+    char shown[300];
+    fl_err err = {0};
+
+    if (!c)
+        return;
+    if (o->offline) {
+        say(d, "embedding", FL_HEALTH_NOTE, NULL, "%s: not asked, as --offline says",
+            fl_llm_endpoint_name(&c->endpoint, shown));
+        return;
+    }
+    if (fl_remote_probe(&d->m, &dim, &seconds, &err))
+        say(d, "embedding", FL_HEALTH_WORSE,
+            strstr(err.msg, "reindex --full") ? "diagnose reindex --full" : NULL,
+            "%s; the local model's vectors are searched alone", err.msg);
+    else if (!fl_remote_ready(&d->m))
+        say(d, "embedding", FL_HEALTH_WORSE, "diagnose reindex",
+            "%s answers (%u dimensions, %.2f s) and has not made the vectors of the incidents yet",
+            fl_remote_name(d->m.remote), dim, seconds);
+    else
+        say(d, "embedding", FL_HEALTH_OK, NULL, "%s, %s, %u dimensions, %.2f s",
+            fl_remote_name(d->m.remote), c->endpoint.model, dim, seconds);
+}
+
+int fl_doctor(const struct fl_memory_opts *opts,
+              void (*tell)(void *ctx, const struct fl_checkup *c), void *ctx, fl_err *err)
 {
     struct doctor *d = fl_calloc(1, sizeof(*d));
     uint64_t vectors = 0;
@@ -283,21 +316,26 @@ int fl_doctor(const char *home, void (*tell)(void *ctx, const struct fl_checkup 
         return fl_fail_nomem(err);
     d->tell = tell;
     d->ctx = ctx;
-    d->m.index_lock.fd = -1;
-    r = fl_memory_home(home, d->m.dir, sizeof(d->m.dir) - 200, err);
+    d->m.local = (struct fl_space){.keys = "", .files = "vectors-", .index_lock = {.fd = -1}};
+    r = fl_memory_home(opts ? opts->home : NULL, d->m.dir, sizeof(d->m.dir) - 200, err);
     if (!r) {
         look_at_folder(d);
         look_at_model(d);
         database = look_at_database(d);
         look_at_corpus(d, database);
+        if (database && fl_remote_open(&d->m, opts, &d->m.remote, err))
+            database = false;
         if (database && d->have_model)
             vectors = look_at_vectors(d);
         if (look_at_faiss(d, vectors) && database && d->have_model)
             look_at_index(d, vectors);
+        if (database)
+            look_at_endpoint(d, opts);
         r = d->worst;
     }
+    fl_remote_free(d->m.remote);
     fl_store_close(d->m.store);
-    fl_embedder_dispose(&d->m.embedder);
+    fl_embedder_dispose(&d->m.local.embedder);
     fl_tokenizer_free(d->m.tokens);
     fl_free(d);
     return r;

@@ -210,10 +210,11 @@ static int embed_now(fl_memory *m)
 
     fl_memory_unload(m);
     if (fl_memory_embed_missing(m, NULL, NULL, NULL, &why))
-        snprintf(m->note, sizeof(m->note),
-                 "it is stored, but could not be embedded yet (%.400s); until `diagnose reindex` "
-                 "has run it is found by its words alone",
-                 why.msg);
+        fl_memory_say(
+            m,
+            "it is stored, but could not be embedded yet (%.400s); until `diagnose reindex` "
+            "has run it is found by its words alone",
+            why.msg);
     return FL_OK;
 }
 

@@ -12,31 +12,16 @@
  */
 #include "diagnose/memory.h"
 
+#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "base/alloc.h"
 #include "base/file.h"
 #include "diagnose/engine.h"
+#include "diagnose/remote.h"
 #include "embed/normal.h"
-
-#define EMBED_AT_ONCE 4096 /* incidents in one transaction: others want to write too */
-#define TEXTS 40           /* of one incident that are embedded */
-
-/* The texts of an incident that are looked up: each line of evidence, then what it means. */
-static bool text_of(const struct fl_incident *inc, uint32_t piece, fl_buf *out)
-{
-    if (piece < inc->nevidence) {
-        fl_normal(fl_str_sub(inc->evidence[piece], 0, FL_PIECE_TEXT), out);
-        return true;
-    }
-    if (piece > inc->nevidence || (!inc->title.n && !inc->explanation.n))
-        return false;
-    fl_normal(inc->title, out);
-    fl_buf_addc(out, ' ');
-    fl_normal(inc->explanation, out);
-    return true;
-}
 
 /* For the search by words an incident is one document: a line of the log has words of several of
  * its lines. (One a line found the right cause first in 49 of 100 cases, one an incident in 59.) */
@@ -46,8 +31,15 @@ static bool words_of(void *ctx, const struct fl_incident *inc, uint32_t piece, f
 
     (void)ctx;
     fl_buf_init(&text, 1u << 20);
-    for (uint32_t i = 0; piece == 0 && text_of(inc, i, &text); i++)
+    for (size_t i = 0; piece == 0 && i < inc->nevidence; i++) {
+        fl_normal(fl_str_sub(inc->evidence[i], 0, FL_PIECE_TEXT), &text);
         fl_buf_addc(&text, ' ');
+    }
+    if (piece == 0) {
+        fl_normal(inc->title, &text);
+        fl_buf_addc(&text, ' ');
+        fl_normal(inc->explanation, &text);
+    }
     if (text.n)
         fl_store_words(fl_buf_str(&text), out);
     if (text.bad)
@@ -100,7 +92,7 @@ int fl_memory_open_model(struct fl_memory *m, const char *data, fl_err *err)
     if (r)
         return r;
     snprintf(path, sizeof(path), "%s/embed/model/table.bin", data);
-    return fl_static_open(path, m->tokens, &m->embedder, err);
+    return fl_static_open(path, m->tokens, &m->local.embedder, err);
 }
 
 static int open_store(struct fl_memory *m, bool read_only, fl_err *err)
@@ -119,7 +111,7 @@ static int open_store(struct fl_memory *m, bool read_only, fl_err *err)
     if (r)
         return fl_fail(err, r, "%s", why.msg);
     if (fl_store_note(m->store))
-        snprintf(m->note, sizeof(m->note), "%s", fl_store_note(m->store));
+        fl_memory_say(m, "%s", fl_store_note(m->store));
     return FL_OK;
 }
 
@@ -146,6 +138,19 @@ int fl_memory_hash_corpus(const char *dir, char hash[33], fl_err *err)
     fl_buf_dispose(&b);
     fl_arena_dispose(&a);
     return r;
+}
+
+void fl_memory_say(struct fl_memory *m, const char *fmt, ...)
+{
+    size_t n = strlen(m->note);
+    char text[700];
+    va_list ap;
+
+    va_start(ap, fmt);
+    vsnprintf(text, sizeof(text), fmt, ap);
+    va_end(ap);
+    if (!strstr(m->note, text)) /* the next search finds the same */
+        snprintf(m->note + n, sizeof(m->note) - n, "%s%s", n ? "; " : "", text);
 }
 
 /* Imports the shipped corpus when the store does not have it as it is now. */
@@ -175,273 +180,13 @@ static int import_corpus(struct fl_memory *m, const char *data, fl_err *err)
     return r;
 }
 
-struct fl_store_model fl_memory_model(const struct fl_memory *m)
-{
-    return (struct fl_store_model){
-        .name = fl_str_c(m->embedder.name), .dim = m->embedder.dim, .form = FL_VECTOR_INT8};
-}
-
-/* Eight bits a dimension: a scale, and whole numbers. */
-static float to_int8(const float *v, uint32_t dim, int8_t *out)
-{
-    float most = 0;
-
-    for (uint32_t i = 0; i < dim; i++)
-        most = v[i] > most ? v[i] : -v[i] > most ? -v[i] : most;
-    for (uint32_t i = 0; i < dim; i++) {
-        float x = most > 0 ? v[i] / most * 127 : 0;
-        out[i] = (int8_t)(x < 0 ? x - 0.5f : x + 0.5f);
-    }
-    return most / 127;
-}
-
-static int embed_incident(struct fl_memory *m, int64_t number, fl_err *err)
-{
-    struct fl_store_model model = fl_memory_model(m);
-    struct fl_store_vector v[TEXTS];
-    struct fl_incident inc;
-    fl_str text[TEXTS];
-    uint32_t n = 0, dim = model.dim;
-    float *floats;
-    int8_t *bytes;
-    fl_arena a;
-    fl_buf b;
-    int r;
-
-    fl_arena_init(&a);
-    fl_buf_init(&b, 1u << 20);
-    r = fl_store_get_number(m->store, number, &a, &inc, err);
-    for (; !r && n < TEXTS; n++) {
-        fl_buf_clear(&b);
-        if (!text_of(&inc, n, &b))
-            break;
-        text[n] = b.n ? fl_arena_str(&a, fl_buf_str(&b)) : FL_S("");
-    }
-    floats = fl_arena_alloc(&a, (n + 1) * dim * sizeof(*floats));
-    bytes = fl_arena_alloc(&a, (size_t)(n + 1) * dim);
-    if (!r && (a.failed || b.bad))
-        r = fl_fail_nomem(err);
-    if (!r && n)
-        r = m->embedder.embed(m->embedder.ctx, text, n, floats, err);
-    for (uint32_t i = 0; !r && i < n; i++)
-        v[i] = (struct fl_store_vector){
-            .incident = number,
-            .piece = i,
-            .data = bytes + (size_t)i * dim,
-            .scale = to_int8(floats + (size_t)i * dim, dim, bytes + (size_t)i * dim)};
-    if (!r)
-        r = fl_store_put_vectors(m->store, &model, number, v, n, err);
-    fl_buf_dispose(&b);
-    fl_arena_dispose(&a);
-    return r == FL_ENOTFOUND ? FL_OK : r; /* removed meanwhile */
-}
-
-struct numbers {
-    int64_t *v;
-    size_t n, cap;
-};
-
-static int add_number(void *ctx, int64_t number, fl_err *err)
-{
-    struct numbers *x = ctx;
-
-    if (fl_grow((void **)&x->v, &x->cap, x->n + 1, sizeof(*x->v)))
-        return fl_fail_nomem(err);
-    x->v[x->n++] = number;
-    return 0;
-}
-
-/* What the store was like when all had vectors: while that is so no incident has to be looked at,
- * which in a large memory takes longer than a search. */
-static bool embedded_before(struct fl_memory *m, char now[160])
-{
-    int64_t incident = 0, tombstone = 0;
-    fl_str have = {NULL, 0};
-    bool same = false;
-    fl_arena a;
-
-    now[0] = 0;
-    if (fl_store_last(m->store, &incident, &tombstone, NULL))
-        return false;
-    snprintf(now, 160, "%s %lld %lld", m->embedder.name, (long long)incident, (long long)tombstone);
-    fl_arena_init(&a);
-    if (fl_store_meta_get(m->store, "embedded", &a, &have, NULL) == FL_OK)
-        same = fl_str_eqz(have, now);
-    fl_arena_dispose(&a);
-    return same;
-}
-
-/* One transaction's worth. Which have none is asked inside of it: two processes that both gave an
- * incident vectors would each drop the other's, and an index that is being made would count wrong.
- */
-static int embed_some(struct fl_memory *m, struct numbers *x,
-                      int (*told)(void *ctx, uint64_t done, uint64_t total), void *ctx,
-                      uint64_t before, fl_err *err)
-{
-    int r = fl_store_begin(m->store, err);
-
-    if (r)
-        return r;
-    x->n = 0;
-    r = fl_store_missing(m->store, fl_str_c(m->embedder.name), EMBED_AT_ONCE, add_number, x, err);
-    for (size_t i = 0; !r && i < x->n; i++) {
-        r = embed_incident(m, x->v[i], err);
-        if (!r && told && i % 256 == 0)
-            r = told(ctx, before + i, before + x->n);
-    }
-    if (!r)
-        return fl_store_commit(m->store, err);
-    fl_store_rollback(m->store);
-    return r;
-}
-
-int fl_memory_embed_missing(struct fl_memory *m, uint64_t *embedded,
-                            int (*told)(void *ctx, uint64_t done, uint64_t total), void *ctx,
-                            fl_err *err)
-{
-    struct numbers x = {0};
-    uint64_t done = 0;
-    int64_t first = -1;
-    char before[160];
-    int r;
-
-    if (embedded)
-        *embedded = 0;
-    if (embedded_before(m, before))
-        return FL_OK;
-    /* A look without a lock first: mostly there is nothing to do. */
-    r = fl_store_missing(m->store, fl_str_c(m->embedder.name), 1, add_number, &x, err);
-    while (!r && x.n && x.v[0] != first) { /* one that cannot be given any is passed over */
-        first = x.v[0];
-        r = embed_some(m, &x, told, ctx, done, err);
-        done += r ? 0 : x.n;
-    }
-    if (!r && before[0])
-        fl_store_meta_set(m->store, "embedded", fl_str_c(before), NULL);
-    if (!r && embedded)
-        *embedded = done;
-    fl_free(x.v);
-    return r;
-}
-
-void fl_memory_index_path(const struct fl_memory *m, uint64_t generation, char *out, size_t cap)
-{
-    snprintf(out, cap, "%s/index/vectors-%llu.index", m->dir, (unsigned long long)generation);
-}
-
-int64_t fl_memory_number(struct fl_memory *m, const char *key)
-{
-    fl_str text = {NULL, 0};
-    uint64_t n = 0;
-    fl_arena a;
-
-    fl_arena_init(&a);
-    if (fl_store_meta_get(m->store, key, &a, &text, NULL) || !fl_str_to_u64(text, &n) ||
-        n > INT64_MAX)
-        n = 0;
-    fl_arena_dispose(&a);
-    return (int64_t)n;
-}
-
-uint64_t fl_memory_generation(struct fl_memory *m)
-{
-    return (uint64_t)fl_memory_number(m, "generation");
-}
-
-struct loading {
-    struct fl_memory *m;
-    uint32_t dim;
-};
-
-static int add_fresh(void *ctx, const struct fl_store_vector *v, fl_err *err)
-{
-    struct loading *l = ctx;
-    struct fl_vectors *f = &l->m->fresh;
-    const int8_t *bytes = v->data;
-
-    if (fl_grow((void **)&f->v, &f->cap, (f->n + 1) * l->dim, sizeof(*f->v)) ||
-        fl_grow((void **)&f->id, &f->id_cap, f->n + 1, sizeof(*f->id)) ||
-        fl_grow((void **)&f->doc, &f->doc_cap, f->n + 1, sizeof(*f->doc)))
-        return fl_fail_nomem(err);
-    f->doc[f->n] = (struct fl_doc){v->incident, v->piece};
-    for (uint32_t i = 0; i < l->dim; i++)
-        f->v[f->n * l->dim + i] = (float)bytes[i] * v->scale;
-    f->id[f->n++] = v->number;
-    return 0;
-}
-
-/* The lock keeps the file from being cleaned away. Between the look at the database and the lock a
- * reindex may have put another generation in force: then that one is opened. */
-static void open_index(struct fl_memory *m)
-{
-    struct fl_index_head want = {.dim = m->embedder.dim};
-    uint64_t generation = fl_memory_generation(m);
-    char path[4300];
-    fl_err why = {0};
-    int r = FL_OK;
-
-    if (m->no_index || !generation || fl_memory_number(m, "generation.vectors") < FL_INDEX_FROM)
-        return;
-    snprintf(want.model, sizeof(want.model), "%s", m->embedder.name);
-    for (int tries = 0; tries < 3; tries++) {
-        want.generation = generation;
-        fl_memory_index_path(m, generation, path, sizeof(path));
-        r = fl_store_lock(path, false, true, &m->index_lock, &why);
-        if (!r)
-            r = fl_index_open(path, &want, FL_INDEX_ANY_GENERATION, &m->index, &why);
-        if (!r)
-            return;
-        fl_store_unlock(&m->index_lock);
-        if (fl_memory_generation(m) == generation)
-            break;
-        generation = fl_memory_generation(m);
-    }
-    snprintf(m->note, sizeof(m->note),
-             "the index is not used (%.300s); incidents are compared one by one until "
-             "`diagnose reindex` has run",
-             why.msg);
-}
-
-int fl_memory_load(struct fl_memory *m, fl_err *err)
-{
-    struct fl_store_model model = fl_memory_model(m);
-    struct loading l = {m, model.dim};
-    uint64_t damaged = 0;
-    int r;
-
-    if (m->loaded)
-        return FL_OK;
-    open_index(m);
-    r = fl_store_vectors(m->store, &model, m->index ? fl_index_head(m->index)->last_id : 0, 0,
-                         add_fresh, &l, &damaged, err);
-    if (!r && damaged && !m->note[0])
-        snprintf(m->note, sizeof(m->note),
-                 "%llu vectors are damaged and left out; run `diagnose reindex --full`",
-                 (unsigned long long)damaged);
-    m->loaded = !r;
-    return r;
-}
-
-void fl_memory_unload(struct fl_memory *m)
-{
-    fl_index_free(m->index);
-    m->index = NULL;
-    fl_store_unlock(&m->index_lock);
-    fl_free(m->fresh.v);
-    fl_free(m->fresh.id);
-    fl_free(m->fresh.doc);
-    m->fresh = (struct fl_vectors){0};
-    m->loaded = false;
-}
-
 /* A full disk, or a writer that takes long: what is there is found all the same. */
 static int unless_late(struct fl_memory *m, int r, const fl_err *why, fl_err *err)
 {
     struct fl_store_counts n;
 
     if ((r == FL_EIO || r == FL_EBACKEND) && fl_store_count(m->store, &n, NULL) == FL_OK) {
-        snprintf(m->note, sizeof(m->note), "the memory could not be brought up to date: %.400s",
-                 why->msg);
+        fl_memory_say(m, "the memory could not be brought up to date: %.400s", why->msg);
         return FL_OK;
     }
     return r ? fl_fail(err, r, "%s", why->msg) : FL_OK;
@@ -458,7 +203,7 @@ int fl_memory_open(const fl_engine *e, const struct fl_memory_opts *opts, fl_mem
     if (!m)
         return fl_fail_nomem(err);
     m->engine = e;
-    m->index_lock.fd = -1;
+    m->local = (struct fl_space){.keys = "", .files = "vectors-", .index_lock = {.fd = -1}};
     r = fl_memory_home(opts ? opts->home : NULL, m->dir, sizeof(m->dir) - 200, err);
     if (!r)
         r = fl_data_dir(data, sizeof(data), err);
@@ -470,6 +215,8 @@ int fl_memory_open(const fl_engine *e, const struct fl_memory_opts *opts, fl_mem
         r = unless_late(m, import_corpus(m, data, &why), &why, err);
     if (!r && !m->read_only && !(opts && opts->no_embed))
         r = unless_late(m, fl_memory_embed_missing(m, NULL, NULL, NULL, &why), &why, err);
+    if (!r)
+        r = fl_remote_open(m, opts, &m->remote, err);
     if (r) {
         fl_memory_free(m);
         return r;
@@ -483,8 +230,9 @@ void fl_memory_free(fl_memory *m)
     if (!m)
         return;
     fl_memory_unload(m);
+    fl_remote_free(m->remote);
     fl_store_close(m->store);
-    fl_embedder_dispose(&m->embedder);
+    fl_embedder_dispose(&m->local.embedder);
     fl_tokenizer_free(m->tokens);
     fl_free(m);
 }

@@ -3,7 +3,10 @@
 /*
  * The memory of past incidents as the pipeline uses it: store, embedding and index wired together.
  *
- *   memory.c      opening, the shipped corpus, vectors that are missing, the index in force
+ *   memory.c      opening, the shipped corpus
+ *   space.c       the vectors of one model: those that are missing, the index in force
+ *   remote.c      the second model: an endpoint's
+ *   hide.c        names and secrets to placeholders, before anything is sent
  *   pieces.c      a job as pieces to look up
  *   search.c      pieces -> vectors and words -> incidents, fused
  *   reindex.c     a new generation of the index
@@ -24,6 +27,7 @@
 
 struct fl_piece {
     fl_str text; /* as it is looked up */
+    fl_str raw;  /* what that was made of */
     fl_str line; /* as it stands in the log; empty: words of the timeline */
     const char *file;
     uint64_t number;
@@ -34,6 +38,7 @@ struct fl_pieces {
     fl_arena arena;
     struct fl_piece v[FL_PIECES];
     size_t n;
+    const struct fl_job *job; /* whose names are in them; NULL: a text */
     size_t late; /* that sound like trouble after the last step, or are a finding of the timeline */
 };
 
@@ -55,20 +60,33 @@ struct fl_vectors {
     size_t n, cap, id_cap, doc_cap;
 };
 
+/* The vectors of one model. A memory has the local model's, and may have those of an endpoint: they
+ * are never compared with each other. */
+struct fl_space {
+    struct fl_embedder embedder; /* dim 0: not known yet */
+    const char *keys;            /* before the names of its small facts */
+    const char *files;           /* before the number of an index file */
+    fl_index *index;             /* NULL: exact search */
+    struct fl_store_lock index_lock;
+    struct fl_vectors fresh; /* what is not in the index */
+    bool loaded;             /* index and fresh */
+    bool no_index;           /* it failed: not opened again */
+};
+
+struct fl_remote; /* an endpoint that makes vectors */
+
 struct fl_memory {
     const fl_engine *engine;
     char dir[4096];
     fl_store *store;
     bool read_only;
     fl_tokenizer *tokens;
-    struct fl_embedder embedder;
-    fl_index *index; /* NULL: exact search */
-    struct fl_store_lock index_lock;
-    struct fl_vectors fresh; /* what is not in the index */
-    bool loaded;             /* index and fresh */
-    bool no_index;           /* it failed: not opened again */
-    char note[600];
+    struct fl_space local;
+    struct fl_remote *remote; /* NULL: none is configured, or it must not be asked */
+    char note[1200];
 };
+/* Adds a sentence to the note. */
+__attribute__((format(printf, 2, 3))) void fl_memory_say(struct fl_memory *m, const char *fmt, ...);
 
 /* The lines of a job that an incident of `cause` is known by, in the arena: never none unless the
  * job has no line. *from as fl_past_added.lines_from. */
@@ -82,17 +100,32 @@ int fl_memory_hash_corpus(const char *dir, char hash[33], fl_err *err);
 
 /* The array "neighbours". */
 void fl_neighbours_put(fl_json *root, const struct fl_neighbour *v, size_t n);
-/* Embeds what has no vector of the model yet. */
+
+/* ---- space.c ---- */
+
+/* Embeds, with the local model, what has no vector of it yet. */
 int fl_memory_embed_missing(struct fl_memory *m, uint64_t *embedded,
                             int (*told)(void *ctx, uint64_t done, uint64_t total), void *ctx,
                             fl_err *err);
-struct fl_store_model fl_memory_model(const struct fl_memory *m);
+/* The texts of an incident that are looked up, before they are normalised: each line of evidence,
+ * then what it means. Number of them, at most FL_INCIDENT_TEXTS. */
+#define FL_INCIDENT_TEXTS 40
+size_t fl_incident_texts(const struct fl_incident *inc, fl_arena *a, fl_str *out);
+/* Makes rows of vectors out of floats; `bytes` has n * dim of room, `v` n. */
+void fl_space_rows(uint32_t dim, int64_t incident, const float *floats, size_t n, int8_t *bytes,
+                   struct fl_store_vector *v);
+struct fl_store_model fl_space_model(const struct fl_space *sp);
 /* Path of the index file of a generation. */
-void fl_memory_index_path(const struct fl_memory *m, uint64_t generation, char *out, size_t cap);
-uint64_t fl_memory_generation(struct fl_memory *m);             /* in force; 0: none */
-int64_t fl_memory_number(struct fl_memory *m, const char *key); /* a small fact; 0: none */
+void fl_space_index_path(const struct fl_memory *m, const struct fl_space *sp, uint64_t generation,
+                         char *out, size_t cap);
+/* A small fact of the space; 0: none. */
+int64_t fl_space_number(struct fl_memory *m, const struct fl_space *sp, const char *key);
+int fl_space_set_number(struct fl_memory *m, const struct fl_space *sp, const char *key, int64_t n,
+                        fl_err *err);
+uint64_t fl_space_generation(struct fl_memory *m, const struct fl_space *sp); /* 0: none */
 /* Opens the index in force, and what is newer than it. */
-int fl_memory_load(struct fl_memory *m, fl_err *err);
-void fl_memory_unload(struct fl_memory *m);
+int fl_space_load(struct fl_memory *m, struct fl_space *sp, fl_err *err);
+void fl_space_unload(struct fl_space *sp);
+void fl_memory_unload(struct fl_memory *m); /* all spaces */
 
 #endif

@@ -3,8 +3,9 @@
  *
  * Two ways of likeness: vectors see meaning, BM25 sees names and error codes. Each piece is looked
  * up by both; an incident has, of each, the best score that any piece has with any of its lines.
- * The two lists are joined by reciprocal rank (Cormack, Clarke, Buettcher 2009, k = 60), which
- * needs no common scale.
+ * The lists are joined by reciprocal rank (Cormack, Clarke, Buettcher 2009, k = 60), which needs no
+ * common scale. An embedding endpoint, where one is configured, makes a third list beside the local
+ * model's: one more opinion, and no list less when it is down or knows less of logs than hoped.
  *
  * A piece whose best match is a follow-on error or a harmless line is probably one, and counts less
  * for all; such entries absorb noise and are never returned.
@@ -20,7 +21,7 @@
 #include <stdlib.h>
 
 #include "base/alloc.h"
-#include "embed/normal.h"
+#include "diagnose/remote.h"
 
 #define NEAR 32  /* vectors and documents looked at for each piece */
 #define DEEP 100 /* incidents of each list that are ranked */
@@ -31,6 +32,11 @@
 #define FLOOR 0.25
 #define QUIET_FLOOR 0.75 /* of a log in which nothing sounds like trouble after its last step */
 
+enum { VECTORS, WORDS, REMOTE, WAYS };
+
+/* The cosine, and the BM25 by the root of the words, that any two lines of logs have. */
+static const double common[WAYS] = {0.4, 1.0, 0.4};
+
 struct found { /* an incident, by one way */
     double best, sum;
     uint32_t rank; /* from 1; 0: not in the list */
@@ -38,8 +44,8 @@ struct found { /* an incident, by one way */
 
 struct candidate {
     int64_t incident;
-    struct found by[2]; /* vectors, words */
-    struct {            /* the best lines, by vectors */
+    struct found by[WAYS];
+    struct { /* the best lines, by vectors */
         uint32_t piece, doc;
         double score;
     } match[MATCHES];
@@ -49,11 +55,6 @@ struct candidate {
     struct fl_incident inc;
     double fused;
 };
-
-enum { VECTORS, WORDS };
-
-/* The cosine, and the BM25 by the root of the words, that any two lines of logs have. */
-static const double common[] = {0.4, 1.0};
 
 struct fl_neighbours {
     fl_arena arena;
@@ -127,19 +128,32 @@ static int load_info(struct search *s, struct candidate *c, fl_err *err)
 
 /* ---- vectors ---- */
 
-static int take_fresh(struct search *s, const int64_t *ids, const float *scores, fl_err *err)
+static int take_vector(struct search *s, const struct fl_space *sp, int64_t incident, uint32_t doc,
+                       double cosine, fl_err *err)
+{
+    bool remote = sp != &s->m->local;
+
+    if (remote)
+        cosine = fl_remote_cosine(s->m, cosine);
+    if (cosine <= 0)
+        return FL_OK;
+    return add_hit(s, incident, doc, cosine, remote ? REMOTE : VECTORS, err);
+}
+
+static int take_fresh(struct search *s, const struct fl_space *sp, const int64_t *ids,
+                      const float *scores, fl_err *err)
 {
     int r = FL_OK;
 
     for (size_t i = 0; !r && i < NEAR && ids[i] >= 0; i++) {
-        const struct fl_doc *d = &s->m->fresh.doc[ids[i]];
-        if (scores[i] > 0)
-            r = add_hit(s, d->incident, d->piece, scores[i], VECTORS, err);
+        const struct fl_doc *d = &sp->fresh.doc[ids[i]];
+        r = take_vector(s, sp, d->incident, d->piece, scores[i], err);
     }
     return r;
 }
 
-static int take_indexed(struct search *s, const int64_t *ids, const float *scores, fl_err *err)
+static int take_indexed(struct search *s, const struct fl_space *sp, const int64_t *ids,
+                        const float *scores, fl_err *err)
 {
     int64_t incident;
     uint32_t doc;
@@ -147,58 +161,91 @@ static int take_indexed(struct search *s, const int64_t *ids, const float *score
 
     for (size_t i = 0; !r && i < NEAR && ids[i] >= 0; i++) {
         r = fl_store_vector_of(s->m->store, ids[i], &incident, &doc, err);
-        if (!r && scores[i] > 0)
-            r = add_hit(s, incident, doc, scores[i], VECTORS, err);
+        if (!r)
+            r = take_vector(s, sp, incident, doc, scores[i], err);
         r = r == FL_ENOTFOUND ? FL_OK : r; /* removed since the index was made */
     }
     return r;
 }
 
 /* A fault of the index costs its speed and not the answer. */
-static int without_index(struct search *s, const fl_err *why, fl_err *err)
+static int without_index(struct search *s, struct fl_space *sp, const fl_err *why, fl_err *err)
 {
-    fl_memory *m = s->m;
-
-    fl_memory_unload(m);
-    snprintf(m->note, sizeof(m->note),
-             "the index is not used (%.300s); incidents are compared one by one until "
-             "`diagnose reindex` has run",
-             why->msg);
-    m->no_index = true;
-    return fl_memory_load(m, err);
+    fl_space_unload(sp);
+    fl_memory_say(s->m,
+                  "the index is not used (%.300s); incidents are compared one by one until "
+                  "`diagnose reindex` has run",
+                  why->msg);
+    sp->no_index = true;
+    return fl_space_load(s->m, sp, err);
 }
 
-static int by_vectors(struct search *s, fl_err *err)
+/* The vectors of a space that are nearest to those of the pieces. */
+static int in_space(struct search *s, struct fl_space *sp, const float *q, fl_err *err)
 {
-    size_t n = s->p->n, dim = s->m->embedder.dim;
-    fl_str *texts = fl_arena_alloc(&s->arena, n * sizeof(*texts));
-    float *q = fl_arena_alloc(&s->arena, n * dim * sizeof(*q));
+    size_t n = s->p->n, dim = sp->embedder.dim;
     float *scores = fl_arena_alloc(&s->arena, n * NEAR * sizeof(*scores));
     int64_t *ids = fl_arena_alloc(&s->arena, n * NEAR * sizeof(*ids));
     fl_err why = {0};
-    int r = FL_OK;
+    int r = scores && ids ? fl_space_load(s->m, sp, err) : fl_fail_nomem(err);
 
-    if (!texts || !q || !scores || !ids)
+    if (!r && sp->index && fl_index_search(sp->index, q, n, NEAR, ids, scores, &why))
+        r = without_index(s, sp, &why, err);
+    for (size_t i = 0; !r && sp->index && i < n; i++) {
+        s->piece = (uint32_t)i;
+        r = take_indexed(s, sp, ids + i * NEAR, scores + i * NEAR, err);
+    }
+    if (!r && sp->fresh.n)
+        r = fl_exact_search(sp->fresh.v, NULL, sp->fresh.n, (uint32_t)dim, q, n, NEAR, ids, scores,
+                            err);
+    for (size_t i = 0; !r && sp->fresh.n && i < n; i++) {
+        s->piece = (uint32_t)i;
+        r = take_fresh(s, sp, ids + i * NEAR, scores + i * NEAR, err);
+    }
+    return r;
+}
+
+static int by_local(struct search *s, fl_err *err)
+{
+    struct fl_embedder *e = &s->m->local.embedder;
+    size_t n = s->p->n;
+    fl_str *texts = fl_arena_alloc(&s->arena, n * sizeof(*texts));
+    float *q = fl_arena_alloc(&s->arena, n * e->dim * sizeof(*q));
+    int r;
+
+    if (!texts || !q)
         return fl_fail_nomem(err);
     for (size_t i = 0; i < n; i++)
         texts[i] = s->p->v[i].text;
-    r = s->m->embedder.embed(s->m->embedder.ctx, texts, n, q, err);
+    r = e->embed(e->ctx, texts, n, q, err);
+    return r ? r : in_space(s, &s->m->local, q, err);
+}
+
+/* Whatever goes wrong with an endpoint costs a sentence: the local vectors are there. */
+static int by_remote(struct search *s, fl_err *err)
+{
+    fl_memory *m = s->m;
+    float *q = NULL;
+    fl_err why = {0};
+    int r;
+
+    if (!m->remote)
+        return FL_OK;
+    if (!fl_remote_ready(m)) {
+        fl_memory_say(m,
+                      "the vectors of %s are not ready; past incidents are searched with the local "
+                      "model's until `diagnose reindex` has run",
+                      fl_remote_name(m->remote));
+        return FL_OK;
+    }
+    r = fl_remote_pieces(m, s->p, &s->arena, &q, &why);
     if (!r)
-        r = fl_memory_load(s->m, err);
-    if (!r && s->m->index && fl_index_search(s->m->index, q, n, NEAR, ids, scores, &why))
-        r = without_index(s, &why, err);
-    for (size_t i = 0; !r && s->m->index && i < n; i++) {
-        s->piece = (uint32_t)i;
-        r = take_indexed(s, ids + i * NEAR, scores + i * NEAR, err);
-    }
-    if (!r && s->m->fresh.n)
-        r = fl_exact_search(s->m->fresh.v, NULL, s->m->fresh.n, (uint32_t)dim, q, n, NEAR, ids,
-                            scores, err);
-    for (size_t i = 0; !r && s->m->fresh.n && i < n; i++) {
-        s->piece = (uint32_t)i;
-        r = take_fresh(s, ids + i * NEAR, scores + i * NEAR, err);
-    }
-    return r;
+        return in_space(s, fl_remote_space(m->remote), q, err);
+    if (r == FL_ENOMEM)
+        return fl_fail_nomem(err);
+    fl_memory_say(m, "past incidents were searched with the local model's vectors: %.500s",
+                  why.msg);
+    return FL_OK;
 }
 
 /* ---- words ---- */
@@ -240,12 +287,12 @@ static int by_words(struct search *s, fl_err *err)
 /* ---- together ---- */
 
 /* The factor of each piece and way: less when its best match absorbs. */
-static int absorb(struct search *s, double factor[][2], fl_err *err)
+static int absorb(struct search *s, double factor[][WAYS], fl_err *err)
 {
     struct best {
         float score;
         uint32_t candidate;
-    }(*best)[2] = fl_arena_alloc(&s->arena, s->p->n * sizeof(*best));
+    }(*best)[WAYS] = fl_arena_alloc(&s->arena, s->p->n * sizeof(*best));
     int r = FL_OK;
 
     if (!best)
@@ -256,7 +303,7 @@ static int absorb(struct search *s, double factor[][2], fl_err *err)
             best[h->piece][h->way] = (struct best){h->score, h->candidate};
     }
     for (size_t i = 0; i < s->p->n; i++)
-        for (int way = 0; !r && way < 2; way++) {
+        for (int way = 0; !r && way < WAYS; way++) {
             factor[i][way] = 1;
             if (best[i][way].score <= 0)
                 continue;
@@ -290,22 +337,28 @@ static void note_match(struct candidate *c, const struct hit *h)
     }
 }
 
-static int by_vector_score(const void *a, const void *b)
+static int by_sum(const void *a, const void *b, int way)
 {
     const struct candidate *x = *(struct candidate *const *)a, *y = *(struct candidate *const *)b;
 
-    if (x->by[VECTORS].sum != y->by[VECTORS].sum)
-        return x->by[VECTORS].sum > y->by[VECTORS].sum ? -1 : 1;
+    if (x->by[way].sum != y->by[way].sum)
+        return x->by[way].sum > y->by[way].sum ? -1 : 1;
     return x->incident < y->incident ? -1 : x->incident > y->incident;
 }
 
-static int by_word_score(const void *a, const void *b)
+static int by_vector_sum(const void *a, const void *b)
 {
-    const struct candidate *x = *(struct candidate *const *)a, *y = *(struct candidate *const *)b;
+    return by_sum(a, b, VECTORS);
+}
 
-    if (x->by[WORDS].sum != y->by[WORDS].sum)
-        return x->by[WORDS].sum > y->by[WORDS].sum ? -1 : 1;
-    return x->incident < y->incident ? -1 : x->incident > y->incident;
+static int by_word_sum(const void *a, const void *b)
+{
+    return by_sum(a, b, WORDS);
+}
+
+static int by_remote_sum(const void *a, const void *b)
+{
+    return by_sum(a, b, REMOTE);
 }
 
 static int by_fused(const void *a, const void *b)
@@ -320,10 +373,12 @@ static int by_fused(const void *a, const void *b)
 /* Ranks the incidents of one way; entries that absorb take no place. */
 static int rank_way(struct search *s, int way, struct candidate **order, fl_err *err)
 {
+    static int (*const compare[WAYS])(const void *, const void *) = {by_vector_sum, by_word_sum,
+                                                                     by_remote_sum};
     uint32_t rank = 0;
     int r = FL_OK;
 
-    qsort(order, s->n, sizeof(*order), way == VECTORS ? by_vector_score : by_word_score);
+    qsort(order, s->n, sizeof(*order), compare[way]);
     for (size_t i = 0; !r && i < s->n && rank < DEEP && order[i]->by[way].sum > 0; i++) {
         r = load_info(s, order[i], err);
         if (!r && order[i]->kind == FL_KIND_INCIDENT)
@@ -347,7 +402,7 @@ static int by_piece(const void *a, const void *b)
 }
 
 /* Adds up what each piece brings an incident above what any two lines have in common. */
-static void add_up(struct search *s, double factor[][2])
+static void add_up(struct search *s, double factor[][WAYS])
 {
     if (s->nhits)
         qsort(s->hits, s->nhits, sizeof(*s->hits), by_piece);
@@ -362,25 +417,42 @@ static void add_up(struct search *s, double factor[][2])
             f->sum += score - common[h->way];
         if (h->score * factor[h->piece][h->way] > f->best)
             f->best = h->score * factor[h->piece][h->way];
-        if (h->way == VECTORS)
+        if (h->way != WORDS)
             note_match(c, h);
     }
 }
 
+static bool counts(enum fl_search_by by, int way)
+{
+    switch (by) {
+    case FL_BY_ALL:
+        return true;
+    case FL_BY_BOTH:
+        return way != REMOTE;
+    case FL_BY_WORDS:
+        return way == WORDS;
+    case FL_BY_VECTORS:
+    case FL_BY_WHOLE:
+        return way == VECTORS;
+    case FL_BY_ENDPOINT:
+        return way == REMOTE;
+    }
+    return false;
+}
+
 static int fuse(struct search *s, enum fl_search_by by, struct candidate **order, fl_err *err)
 {
-    double(*factor)[2] = fl_arena_alloc(&s->arena, (s->p->n + 1) * sizeof(*factor));
+    double(*factor)[WAYS] = fl_arena_alloc(&s->arena, (s->p->n + 1) * sizeof(*factor));
     int r = factor ? absorb(s, factor, err) : fl_fail_nomem(err);
 
     if (!r)
         add_up(s, factor);
-    for (int way = 0; !r && way < 2; way++)
+    for (int way = 0; !r && way < WAYS; way++)
         r = rank_way(s, way, order, err);
     for (size_t i = 0; !r && i < s->n; i++) {
         struct candidate *c = &s->c[i];
-        for (int way = 0; way < 2; way++)
-            if (c->by[way].rank && !(by == FL_BY_WORDS && way == VECTORS) &&
-                !((by == FL_BY_VECTORS || by == FL_BY_WHOLE) && way == WORDS))
+        for (int way = 0; way < WAYS; way++)
+            if (c->by[way].rank && counts(by, way))
                 c->fused += 1 / (RRF + c->by[way].rank);
     }
     if (!r)
@@ -392,14 +464,16 @@ static int fuse(struct search *s, enum fl_search_by by, struct candidate **order
  * How often a first neighbour like this had the right cause: a logistic function of what the two
  * ways add up to, of its ranks in both, and of how many of the first five have its cause, fitted to
  * 209 labelled failures and 35 healthy logs (which it was measured on as well: 29 claimed over 0.9,
- * all right; 80 claimed 0.65 to 0.9, 60 right; 75 claimed 0.35 to 0.65, 37; 60 less, 13).
+ * all right; 80 claimed 0.65 to 0.9, 60 right; 75 claimed 0.35 to 0.65, 37; 60 less, 13). It was
+ * fitted to the local model alone; of an endpoint's list and the local one the stronger counts.
  */
 static double score_of(const struct candidate *c, double agree)
 {
-    double ranks = (c->by[VECTORS].rank ? 1.0 / c->by[VECTORS].rank : 0) +
-                   (c->by[WORDS].rank ? 1.0 / c->by[WORDS].rank : 0);
-    double x = -3.43 + 1.41 * log1p(c->by[VECTORS].sum) + 0.53 * log1p(c->by[WORDS].sum) +
-               0.33 * ranks + 2.19 * agree;
+    const struct found *v = &c->by[VECTORS], *w = &c->by[WORDS], *e = &c->by[REMOTE];
+    double first = fmax(v->rank ? 1.0 / v->rank : 0, e->rank ? 1.0 / e->rank : 0);
+    double ranks = first + (w->rank ? 1.0 / w->rank : 0);
+    double x = -3.43 + 1.41 * log1p(fmax(v->sum, e->sum)) + 0.53 * log1p(w->sum) + 0.33 * ranks +
+               2.19 * agree;
 
     return 1 / (1 + exp(-x));
 }
@@ -440,7 +514,7 @@ static int give(struct search *s, const struct candidate *c, double score,
                                .source = keep(a, c->inc.source),
                                .origin = fl_incident_origin_word(c->inc.origin),
                                .score = score,
-                               .similarity = c->by[VECTORS].best,
+                               .similarity = fmax(c->by[VECTORS].best, c->by[REMOTE].best),
                                .words = c->by[WORDS].best,
                                .seen = c->inc.count ? c->inc.count : 1};
     m = fl_arena_alloc(a, MATCHES * sizeof(*m));
@@ -466,9 +540,12 @@ static int run(struct search *s, const struct fl_search_opts *opts, fl_neighbour
 {
     size_t k = opts && opts->k ? opts->k : 5;
     double floor = opts && opts->floor != 0 ? opts->floor : s->p->late ? FLOOR : QUIET_FLOOR, agree;
+    enum fl_search_by by = opts ? opts->by : FL_BY_ALL;
     struct candidate **order;
-    int r = by_vectors(s, err);
+    int r = by_local(s, err);
 
+    if (!r && counts(by, REMOTE))
+        r = by_remote(s, err);
     if (!r)
         r = by_words(s, err);
     order = fl_arena_alloc(&s->arena, (s->n + 1) * sizeof(*order));
@@ -478,7 +555,7 @@ static int run(struct search *s, const struct fl_search_opts *opts, fl_neighbour
     for (size_t i = 0; !r && i < s->n; i++)
         order[i] = &s->c[i];
     if (!r)
-        r = fuse(s, opts ? opts->by : FL_BY_BOTH, order, err);
+        r = fuse(s, by, order, err);
     for (size_t i = 0; !r && i < s->n && out->n < k && order[i]->fused > 0; i++) {
         r = agreement(s, order, order[i], &agree, err);
         if (!r && score_of(order[i], agree) >= floor)

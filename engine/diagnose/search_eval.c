@@ -14,6 +14,7 @@
 #include "base/file.h"
 #include "base/json.h"
 #include "diagnose/memory.h"
+#include "diagnose/remote.h"
 
 #define ASKED 60 /* neighbours, among them five distinct causes */
 
@@ -84,8 +85,9 @@ static int failed_case(struct fl_search_eval *ev, fl_memory *m, const fl_diagnos
     int r = FL_OK;
 
     ev->totals.cases++;
+    ev->totals.endpoint = m->remote && fl_remote_ready(m);
     c.expected = fl_arena_z(&ev->arena, fl_str_c(fl_json_z(fl_json_get(label, "cause"))));
-    for (int way = 0; !r && way < 4; way++) {
+    for (int way = 0; !r && way <= FL_BY_ENDPOINT; way++) {
         struct fl_search_opts o = {.k = ASKED, .floor = -1, .by = (enum fl_search_by)way};
         fl_neighbours *n = NULL;
         size_t place;

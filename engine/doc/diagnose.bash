@@ -5,7 +5,7 @@ _diagnose()
     word=${line##*[[:space:]]}
     case "${COMP_WORDS[1]} ${COMP_WORDS[2]}" in
     "compress"*) words=" --budget= --json --since= --until= --threads= --rules= --config= --no-cache --engine=auto --engine=pcre2 --color=auto --color=always --color=never --width= --verbose --quiet --help" ;;
-    "search"*) words=" --text= --count= --floor= --json --threads= --rules= --config= --no-cache --engine=auto --engine=pcre2 --color=auto --color=always --color=never --width= --verbose --quiet --help" ;;
+    "search"*) words=" --text= --count= --floor= --offline --json --threads= --rules= --config= --no-cache --engine=auto --engine=pcre2 --color=auto --color=always --color=never --width= --verbose --quiet --help" ;;
     "prompt"*) words=" --no-memory --threads= --rules= --config= --no-cache --engine=auto --engine=pcre2 --color=auto --color=always --color=never --width= --verbose --quiet --help" ;;
     "incidents list"*) words=" --cause= --kind=incident --kind=follow_on --kind=harmless --origin=user --origin=corpus --origin=confirmed --origin=corrected --text= --limit= --json --rules= --config= --no-cache --engine=auto --engine=pcre2 --color=auto --color=always --color=never --width= --verbose --quiet --help" ;;
     "incidents show"*) words=" --json --rules= --config= --no-cache --engine=auto --engine=pcre2 --color=auto --color=always --color=never --width= --verbose --quiet --help" ;;
@@ -16,12 +16,12 @@ _diagnose()
     "incidents import"*) words=" --clash=fail --clash=keep --clash=replace --rules= --config= --no-cache --engine=auto --engine=pcre2 --color=auto --color=always --color=never --width= --verbose --quiet --help" ;;
     "incidents export"*) words=" --cause= --kind=incident --kind=follow_on --kind=harmless --origin=user --origin=corpus --origin=confirmed --origin=corrected --text= --redact --salvage --rules= --config= --no-cache --engine=auto --engine=pcre2 --color=auto --color=always --color=never --width= --verbose --quiet --help" ;;
     "incidents lint"*) words=" --rules= --config= --no-cache --engine=auto --engine=pcre2 --color=auto --color=always --color=never --width= --verbose --quiet --help" ;;
-    "reindex"*) words=" --full --prune --rules= --config= --no-cache --engine=auto --engine=pcre2 --color=auto --color=always --color=never --width= --verbose --quiet --help" ;;
+    "reindex"*) words=" --full --prune --offline --rules= --config= --no-cache --engine=auto --engine=pcre2 --color=auto --color=always --color=never --width= --verbose --quiet --help" ;;
     "doctor"*) words=" --json --rules= --config= --no-cache --engine=auto --engine=pcre2 --color=auto --color=always --color=never --width= --verbose --quiet --help" ;;
     "rules list"*) words=" --json --patterns --rules= --config= --no-cache --engine=auto --engine=pcre2 --color=auto --color=always --color=never --width= --verbose --quiet --help" ;;
     "rules show"*) words=" --json --rules= --config= --no-cache --engine=auto --engine=pcre2 --color=auto --color=always --color=never --width= --verbose --quiet --help" ;;
     "rules test"*) words=" --id= --quiet-logs= --rules= --config= --no-cache --engine=auto --engine=pcre2 --color=auto --color=always --color=never --width= --verbose --quiet --help" ;;
-    "eval"*) words=" --search --ask --all --resume= --budget-seconds= --no-memory --json --rules= --config= --no-cache --engine=auto --engine=pcre2 --color=auto --color=always --color=never --width= --verbose --quiet --help" ;;
+    "eval"*) words=" --search --ask --all --resume= --budget-seconds= --no-memory --offline --json --rules= --config= --no-cache --engine=auto --engine=pcre2 --color=auto --color=always --color=never --width= --verbose --quiet --help" ;;
     "version"*) words=" --rules= --config= --no-cache --engine=auto --engine=pcre2 --color=auto --color=always --color=never --width= --verbose --quiet --help" ;;
     "help"*) words=" --man --completion --help" ;;
     *) words=" --json --interactive --each --exit-decision --offline --ask --budget-seconds= --record= --replay= --no-memory --since= --until= --threads= --version --rules= --config= --no-cache --engine=auto --engine=pcre2 --color=auto --color=always --color=never --width= --verbose --quiet --help" ;;

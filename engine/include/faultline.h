@@ -84,6 +84,7 @@ struct fl_config {                /* one file; what it does not say is NULL, 0 o
     const char *const *endpoints;    /* their URLs without user and query, in the order of asking */
     size_t nendpoints;
     const char *memory_home; /* `memory: {home: DIR}`: the folder of past incidents */
+    const struct fl_embedding_config *embedding; /* `memory: {embedding: ...}`; NULL: none */
 };
 
 /* Reads one configuration file. Folders that are not absolute are taken from the file's own
@@ -335,6 +336,14 @@ struct fl_memory_opts {
                          else ~/.local/share/faultline */
     bool read_only, no_import;
     bool no_embed; /* leave what has no vector yet without one: found by its words alone */
+    /* Its `embedding` endpoint makes vectors beside the local model's: asked by a reindex and by a
+     * search, never by opening. NULL or without one, or `offline`: the local model alone. */
+    const struct fl_config *config;
+    bool offline;
+    double seconds;             /* that a search waits for the endpoint at most; 0: 15 */
+    const char *record;         /* folder to keep its requests and replies in; NULL: none */
+    const char *replay;         /* folder to take its replies from, without a network */
+    const volatile int *cancel; /* sig_atomic_t; may be NULL */
 };
 /* Opens the memory; the first time it is made and the shipped corpus imported (under a second).
  * A folder that cannot be written is opened for reading; what cannot be brought up to date (a full
@@ -346,10 +355,19 @@ void fl_memory_free(fl_memory *m);
 const char *fl_memory_note(const fl_memory *m); /* NULL, or what a person should know */
 const char *fl_memory_dir(const fl_memory *m);
 
+enum fl_search_by {
+    FL_BY_ALL,     /* words, vectors, and the endpoint's vectors where one is configured */
+    FL_BY_BOTH,    /* words and vectors */
+    FL_BY_WORDS,   /* the others are there to compare */
+    FL_BY_VECTORS, /* of the local model */
+    FL_BY_WHOLE,   /* all as one vector */
+    FL_BY_ENDPOINT /* its vectors alone */
+};
+
 struct fl_search_opts {
     size_t k;     /* at most so many; 0: 5 */
     double floor; /* leave out what scores less; 0: the calibrated floor; negative: none */
-    enum fl_search_by { FL_BY_BOTH, FL_BY_WORDS, FL_BY_VECTORS, FL_BY_WHOLE } by;
+    enum fl_search_by by;
 };
 typedef struct fl_neighbours fl_neighbours;
 /* The nearest incidents of a diagnosed job (made with fl_diagnose_opts.digest), or of a text.
@@ -379,6 +397,10 @@ struct fl_reindexed {
     bool carried_over;
     uint64_t generation, vectors, embedded, damaged;
     size_t removed, in_use; /* old index files */
+    /* Of the embedding endpoint; that it failed is told by fl_memory_note and takes nothing back.
+     */
+    uint64_t remote_embedded, remote_vectors;
+    bool remote_failed;
 };
 /* Makes a new generation of the index, safe beside any number of readers and writers. */
 int fl_memory_reindex(fl_memory *m, const struct fl_reindex_opts *opts, struct fl_reindexed *out,
@@ -510,15 +532,17 @@ enum fl_health {
     FL_HEALTH_BROKEN /* something that is needed does not work */
 };
 struct fl_checkup {
-    const char *name; /* data, model, database, corpus, vectors, index, faiss */
+    const char *name; /* data, model, database, corpus, vectors, index, faiss,
+                         embedding */
     enum fl_health health;
     const char *text; /* one clause or more, no full stop */
     const char *run;  /* what to do about it; NULL: nothing */
 };
-/* Looks at the memory of `home` (as in fl_memory_opts) and changes nothing. `tell` gets each
- * finding; its texts are borrowed. Returns the worst enum fl_health, or a negative code. */
-int fl_doctor(const char *home, void (*tell)(void *ctx, const struct fl_checkup *c), void *ctx,
-              fl_err *err);
+/* Looks at the memory of `opts` (its home and endpoint; NULL: the defaults) and changes nothing.
+ * `tell` gets each finding; its texts are borrowed. Returns the worst enum fl_health, or a negative
+ * code. */
+int fl_doctor(const struct fl_memory_opts *opts,
+              void (*tell)(void *ctx, const struct fl_checkup *c), void *ctx, fl_err *err);
 
 /* Over labelled cases: the rules alone, and with a language model. */
 struct fl_ask_case {
@@ -645,7 +669,9 @@ struct fl_search_totals {
     size_t cases, healthy, silent; /* silent: healthy ones that found nothing above the floor */
     struct {
         size_t first, three, five;
-    } way[4];
+    } way[FL_BY_ENDPOINT + 1];
+    /* Its vectors were searched; otherwise ALL is BOTH, and ENDPOINT finds nothing. */
+    bool endpoint;
 };
 struct fl_search_case {
     const char *id, *expected, *got, *incident; /* got NULL: nothing found */

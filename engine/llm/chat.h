@@ -40,6 +40,9 @@ struct fl_llm_endpoint {
 int fl_llm_endpoint_read(const fl_yaml *map, fl_arena *arena, struct fl_llm_endpoint *out,
                          fl_err *err);
 
+/* Its name, or its URL without what is secret in it, for people: `out`, or a string of `e`. */
+const char *fl_llm_endpoint_name(const struct fl_llm_endpoint *e, char out[300]);
+
 struct fl_llm_opts {
     const struct fl_llm_endpoint *endpoints; /* kept by the caller, like all that they point to */
     size_t nendpoints;

@@ -31,7 +31,6 @@ struct fl_llm_call {
 int fl_llm_call_init(struct fl_llm_call *call, const struct fl_llm_endpoint *e, const char *path,
                      fl_err *err);
 void fl_llm_call_dispose(struct fl_llm_call *call);
-const char *fl_llm_endpoint_name(const struct fl_llm_endpoint *e, char out[300]);
 
 /* ---- reply.c ---- */
 

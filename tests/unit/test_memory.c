@@ -378,12 +378,14 @@ static void the_doctor_changes_nothing(void **state)
     home_make(&h, true);
     fl_buf_init(&b, 1u << 20);
     snprintf(none, sizeof(none), "%s/none", h.dir);
-    assert_in_range(fl_doctor(none, checkup, &b, &err), FL_HEALTH_OK, FL_HEALTH_NOTE);
+    assert_in_range(fl_doctor(&(struct fl_memory_opts){.home = none}, checkup, &b, &err),
+                    FL_HEALTH_OK, FL_HEALTH_NOTE);
     assert_false(fl_file_exists(none));
     if (!strstr(b.p, "database 0 not made yet"))
         fail_msg("of an empty home it says:\n%s", b.p);
     fl_buf_clear(&b);
-    assert_in_range(fl_doctor(h.data, checkup, &b, &err), FL_HEALTH_OK, FL_HEALTH_NOTE);
+    assert_in_range(fl_doctor(&(struct fl_memory_opts){.home = h.data}, checkup, &b, &err),
+                    FL_HEALTH_OK, FL_HEALTH_NOTE);
     if (!strstr(b.p, "corpus 0 imported") || !strstr(b.p, "whole"))
         fail_msg("of a whole home it says:\n%s", b.p);
     fl_buf_dispose(&b);

@@ -17,7 +17,7 @@ static void finds(struct home *h, uint32_t i, bool by_index)
     place = home_place(h, made_line(i, line), id);
     if (place != 1)
         fail_msg("%s is at place %zu of the search for '%s'", id, place, line);
-    if (by_index != (h->m->index != NULL))
+    if (by_index != (h->m->local.index != NULL))
         fail_msg("%s: %s", by_index ? "the index is not used" : "the index is used",
                  fl_memory_note(h->m) ? fl_memory_note(h->m) : "no reason told");
 }
@@ -25,7 +25,7 @@ static void finds(struct home *h, uint32_t i, bool by_index)
 #ifdef FL_HAVE_FAISS
 static void path_of_index(struct home *h, char out[4400])
 {
-    fl_memory_index_path(h->m, fl_memory_generation(h->m), out, 4400);
+    fl_space_index_path(h->m, &h->m->local, fl_space_generation(h->m, &h->m->local), out, 4400);
 }
 
 static struct fl_reindexed reindex(struct home *h, bool full)
