@@ -59,6 +59,7 @@ static void shape_of(fl_str line, struct fl_tag *out)
     char ones[FL_SHAPE_IN], shape[FL_SHAPE_OUT];
     size_t n = line.n < sizeof(ones) ? line.n : sizeof(ones), body;
     struct fl_prefix p;
+    int bad;
     bool codes;
 
     for (size_t i = 0; i < n; i++)
@@ -67,8 +68,10 @@ static void shape_of(fl_str line, struct fl_tag *out)
     body = p.message < n ? p.message : n;
     n = fl_shape(fl_str_from(line, body), shape, &codes);
     out->a = fl_hash64(shape, n, (uint64_t)p.severity * 31 + p.origin);
-    out->b |= (uint64_t)body << 48 | (codes ? TAG_CODES : 0) |
-              (uint64_t)fl_badness(fl_str_from(line, body)) << TAG_BADNESS;
+    bad = fl_badness(fl_str_from(line, body));
+    if (bad < 2 && p.severity >= FL_SEV_ERROR) /* the logger says it, whatever words it finds */
+        bad = 2;
+    out->b |= (uint64_t)body << 48 | (codes ? TAG_CODES : 0) | (uint64_t)bad << TAG_BADNESS;
 }
 
 bool fl_gather_tag(fl_str line, bool again, struct fl_tag *out)

@@ -20,6 +20,7 @@
 
 #define BODY_LINES 3 /* of a traceback, before its exception */
 #define MOST_TRACEBACKS 12
+#define LAST_LINES 20
 #define WEIGHT 0.3 /* how much the order of pieces counts, as a power */
 
 void fl_pieces_dispose(struct fl_pieces *p)
@@ -43,6 +44,7 @@ static void add_piece(struct fl_pieces *p, fl_str text, fl_str line, const char 
     if (b.n) {
         x = &p->v[p->n++];
         x->text = fl_arena_str(&p->arena, fl_buf_str(&b));
+        x->raw = fl_arena_str(&p->arena, text);
         x->line = line.n ? fl_arena_str(&p->arena, line) : line;
         x->file = file ? fl_arena_z(&p->arena, fl_str_c(file)) : NULL;
         x->number = number;
@@ -79,10 +81,13 @@ static int by_value(const void *a, const void *b)
     return x->row < y->row ? -1 : x->row > y->row;
 }
 
-/* The last step, or the last tenth of a log without steps: what began behind it. */
+/* The last step, or the last tenth of a log without steps, but no fewer than its last lines: what
+ * began behind it. */
 static uint64_t late_seq(const struct fl_job *j)
 {
-    return j->timeline->n ? j->timeline->last_progress.seq : j->seq - j->seq / 10;
+    uint64_t last = j->seq / 10 > LAST_LINES ? j->seq / 10 : LAST_LINES;
+
+    return j->timeline->n ? j->timeline->last_progress.seq : j->seq > last ? j->seq - last : 0;
 }
 
 static double value_of(const struct fl_job *j, const struct fl_shape_row *r)
@@ -174,7 +179,7 @@ int fl_pieces_of_job(const fl_engine *e, struct fl_diagnosis *d, struct fl_piece
     struct fl_gather *g = d->job.gather;
     int r;
 
-    *out = (struct fl_pieces){.n = 0};
+    *out = (struct fl_pieces){.job = &d->job};
     fl_arena_init(&out->arena);
     r = fl_page_ask_filters(&p, e, err);
     if (!r) {
