@@ -12,6 +12,8 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "progress.h"
+
 struct sheet {
     struct out o;
     bool json, verbose;
@@ -78,6 +80,22 @@ static void look_at_cache(struct sheet *s, const struct cli_session *session)
         say(s, "cache", FL_HEALTH_OK, NULL, "%s", session->cache);
 }
 
+/* They take their time, so what is there already is shown before. */
+static int ask_endpoints(struct sheet *s, const struct cli_args *args,
+                         const struct cli_session *session, fl_err *err)
+{
+    struct progress progress;
+    int r;
+
+    fflush(stdout);
+    progress_init(&progress, "endpoints", args->quiet);
+    if (session->config && session->config->nendpoints && !args->offline)
+        progress_say(&progress, "asking the configured endpoints");
+    r = fl_doctor_endpoints(session->config, args->offline, row, s, err);
+    progress_end(&progress);
+    return r;
+}
+
 static int examine(struct sheet *s, const struct cli_args *args)
 {
     struct fl_memory_opts mo = {.home = NULL};
@@ -107,6 +125,8 @@ static int examine(struct sheet *s, const struct cli_args *args)
     r = fl_doctor(&mo, row, s, &err);
     if (r < 0)
         say(s, "data", FL_HEALTH_BROKEN, NULL, "%s", err.msg);
+    if (!in_config && ask_endpoints(s, args, &session, &err) < 0)
+        say(s, "endpoint", FL_HEALTH_WORSE, NULL, "%s", err.msg);
     cli_session_dispose(&session);
     if (s->json)
         printf("\n],\"usable\":%s,\"version\":\"%s\"}\n",

@@ -147,6 +147,27 @@ static void command_row(const struct out *o, const struct cli_command *c)
     row(o, l.p, c->brief);
 }
 
+static void topic(const struct out *o, const struct cli_topic *t)
+{
+    char name[200], meaning[600];
+
+    for (const char *text = t->text; *text;) {
+        const char *line = text;
+        size_t n = strcspn(line, "\n");
+
+        if (memchr(line, '\t', n)) {
+            next_row(&text, name, sizeof(name), meaning, sizeof(meaning));
+            row(o, name, meaning);
+            continue;
+        }
+        if (line[0] == ' ')
+            fprintf(o->f, "%.*s\n", (int)n, line);
+        else
+            paragraph(o, line, 0, 0);
+        text += n + (text[n] == '\n');
+    }
+}
+
 void cli_help_all(const struct out *o)
 {
     fputs("usage: diagnose LOG... [options]\n"
@@ -157,6 +178,13 @@ void cli_help_all(const struct out *o)
     heading(o, "Commands");
     for (const struct cli_command *c = cli_commands; c->name; c++)
         command_row(o, c);
+    heading(o, "Topics");
+    for (const struct cli_topic *t = cli_topics; t->name; t++) {
+        struct out_line l = {.n = 0};
+
+        out_line_add(&l, "help %s", t->name);
+        row(o, l.p, t->brief);
+    }
     heading(o, "Options of `diagnose LOG...`");
     options(o, cli_commands[0].own);
     options(o, cli_commands[0].common);
@@ -247,6 +275,34 @@ static void man_command(FILE *f, const struct cli_command *c)
     }
 }
 
+static void man_topic(FILE *f, const struct cli_topic *t)
+{
+    char name[200], meaning[600];
+
+    fputs(".SS ", f);
+    roff(f, t->brief, strlen(t->brief));
+    fputc('\n', f);
+    for (const char *text = t->text; *text;) {
+        const char *line = text;
+        size_t n = strcspn(line, "\n");
+
+        if (memchr(line, '\t', n)) {
+            next_row(&text, name, sizeof(name), meaning, sizeof(meaning));
+            fputs(".TP\n.B ", f);
+            roff(f, name, strlen(name));
+            fputc('\n', f);
+            roff(f, meaning, strlen(meaning));
+            fputc('\n', f);
+            continue;
+        }
+        fputs(n && line[0] != ' ' ? ".PP\n" : "", f);
+        fputs(line[0] == ' ' ? ".br\n\\&" : "", f);
+        roff(f, line, n);
+        fputs(n ? "\n" : "", f);
+        text += n + (text[n] == '\n');
+    }
+}
+
 static void man(FILE *f)
 {
     fprintf(f,
@@ -260,6 +316,9 @@ static void man(FILE *f)
         man_command(f, c);
     fputs(".SH COMMON OPTIONS\nThese are options of all commands but \\(aqhelp\\(aq.\n", f);
     man_options(f, cli_commands[0].common);
+    fputs(".SH TOPICS\n", f);
+    for (const struct cli_topic *t = cli_topics; t->name; t++)
+        man_topic(f, t);
     fputs(".SH EXIT STATUS\n", f);
     man_rows(f, cli_exit_text);
     fputs(".SH ENVIRONMENT\n", f);
@@ -320,7 +379,10 @@ static void completion(FILE *f)
                     "words+=\" %s\"\n",
                     (int)(blank - c->name), c->name, blank + 1);
     }
-    fputs("    fi\n"
+    fputs("        [[ $COMP_CWORD -eq 2 && ${COMP_WORDS[1]} == help ]] && words+=\"", f);
+    for (const struct cli_topic *t = cli_topics; t->name; t++)
+        fprintf(f, " %s", t->name);
+    fputs("\"\n    fi\n"
           "    COMPREPLY=($(compgen -W \"$words\" -- \"$word\"))\n"
           "    [[ $word == --*=* ]] && COMPREPLY=(\"${COMPREPLY[@]#*=}\")\n"
           "}\n"
@@ -335,6 +397,10 @@ static int help_on(const struct out *o, const struct cli_args *args)
 
     if (cmd && used == args->nrest) {
         cli_help_command(o, cmd);
+        return CLI_OK;
+    }
+    if (args->nrest == 1 && cli_topic_find(args->rest[0])) {
+        topic(o, cli_topic_find(args->rest[0]));
         return CLI_OK;
     }
     for (const struct cli_command *c = cli_commands; c->name && args->nrest == 1; c++) {

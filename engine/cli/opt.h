@@ -81,7 +81,13 @@ struct cli_command {
 
 extern const struct cli_command cli_commands[]; /* the first row is the default command */
 extern const char cli_exit_text[];              /* what the exit statuses mean, for help and man */
-extern const char cli_environment_text[];       /* lines "NAME\tmeaning" */
+/* What is larger than a command; see topic.c for the form of the text. */
+struct cli_topic {
+    const char *name, *brief, *text;
+};
+extern const struct cli_topic cli_topics[];               /* ends with a name of NULL */
+const struct cli_topic *cli_topic_find(const char *name); /* NULL: none */
+extern const char cli_environment_text[];                 /* lines "NAME\tmeaning" */
 
 /* Fills *args (set to the defaults first) from argv[0..argc), the words after the command's name.
  * The array is reordered: rest points into it. On failure says why on stderr, naming the option at

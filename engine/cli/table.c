@@ -182,6 +182,7 @@ static const struct cli_opt reindex_opts[] = {
 };
 
 static const struct cli_opt doctor_opts[] = {
+    FLAG(0, "offline", offline, "do not ask the configured endpoints"),
     FLAG(0, "json", json, "print one JSON object (schema faultline.doctor/1)"),
     END,
 };
@@ -461,13 +462,16 @@ const struct cli_command cli_commands[] = {
      .run = cmd_reindex},
     {.name = "doctor",
      .args = "",
-     .brief = "check configuration, rules, memory and index",
+     .brief = "check configuration, rules, memory, index and endpoints",
      .about = "One line for each part: whether it is there and fits together with the others, and "
               "what to run when it does not. Nothing is changed. The database and the index are "
-              "read from end to end. The exit status is 0 when answers can be given, even if less "
+              "read from end to end. Each configured language model is asked for its models and "
+              "sent one tiny request that needs an answer in a given form, the embedding endpoint "
+              "one line; none of that holds anything of yours but a line of a past incident, "
+              "redacted. The exit status is 0 when answers can be given, even if less "
               "well than they could, and 4 when something is broken that they need.",
      .examples = "diagnose doctor\n"
-                 "diagnose doctor --json\tfor a monitor\n",
+                 "diagnose doctor --offline --json\tfor a monitor, without a network\n",
      .own = doctor_opts,
      .common = common_opts,
      .run = cmd_doctor},
@@ -531,11 +535,12 @@ const struct cli_command cli_commands[] = {
      .common = common_opts,
      .run = cmd_version},
     {.name = "help",
-     .args = "[COMMAND]",
+     .args = "[COMMAND | TOPIC]",
      .brief = "show help",
      .about = "Without COMMAND an overview. The manual page and the completion are made from the "
               "same table.",
      .examples = "diagnose help rules test\n"
+                 "diagnose help ask\thow to ask a language model, with examples\n"
                  "source <(diagnose help --completion)\tcompletion in this shell\n",
      .own = help_opts,
      .common = help_opt,

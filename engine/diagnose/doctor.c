@@ -291,6 +291,12 @@ static void look_at_endpoint(struct doctor *d, const struct fl_memory_opts *o)
             fl_llm_endpoint_name(&c->endpoint, shown));
         return;
     }
+    if (!d->m.remote) {
+        say(d, "embedding", FL_HEALTH_NOTE, "diagnose reindex",
+            "%s: there is no memory yet that it could have made vectors of",
+            fl_llm_endpoint_name(&c->endpoint, shown));
+        return;
+    }
     if (fl_remote_probe(&d->m, &dim, &seconds, &err))
         say(d, "embedding", FL_HEALTH_WORSE,
             strstr(err.msg, "reindex --full") ? "diagnose reindex --full" : NULL,
@@ -329,8 +335,7 @@ int fl_doctor(const struct fl_memory_opts *opts,
             vectors = look_at_vectors(d);
         if (look_at_faiss(d, vectors) && database && d->have_model)
             look_at_index(d, vectors);
-        if (database)
-            look_at_endpoint(d, opts);
+        look_at_endpoint(d, opts);
         r = d->worst;
     }
     fl_remote_free(d->m.remote);

@@ -533,7 +533,7 @@ enum fl_health {
 };
 struct fl_checkup {
     const char *name; /* data, model, database, corpus, vectors, index, faiss,
-                         embedding */
+                         embedding, endpoint */
     enum fl_health health;
     const char *text; /* one clause or more, no full stop */
     const char *run;  /* what to do about it; NULL: nothing */
@@ -543,6 +543,12 @@ struct fl_checkup {
  * code. */
 int fl_doctor(const struct fl_memory_opts *opts,
               void (*tell)(void *ctx, const struct fl_checkup *c), void *ctx, fl_err *err);
+/* Asks each configured language model for its models and sends it one tiny request: half a minute
+ * for each at most. Returns and tells as fl_doctor does, under the name endpoint; one that does not
+ * work is FL_HEALTH_WORSE. `c` may be NULL. */
+int fl_doctor_endpoints(const struct fl_config *c, bool offline,
+                        void (*tell)(void *ctx, const struct fl_checkup *c), void *ctx,
+                        fl_err *err);
 
 /* Over labelled cases: the rules alone, and with a language model. */
 struct fl_ask_case {
