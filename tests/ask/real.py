@@ -4,6 +4,7 @@
 The model has 135 million parameters and names no cause. What is held: the program's prompt fits into
 its context, the answer has the form, whatever it says is checked, and the rules' answer stands."""
 import os
+import tempfile
 
 import lab
 
@@ -11,7 +12,49 @@ LINE = "FATAL accelmon: accelerator 5 failed its self test, code 0x1f"
 JOB = LINE + "\nsrun: error: node-b03: tasks 8-15: Exited with exit code 1\n"
 
 
+def small_corpus(folder):
+    """The program's data with four incidents in it: a real server takes its time."""
+    for name in ("rules", "prompts", "embed"):
+        os.symlink(lab.SOURCE / name, os.path.join(folder, name))
+    os.makedirs(os.path.join(folder, "corpus/incidents"))
+    lines = ["NCCL watchdog caught a collective operation timeout on all ranks",
+             "CUDA out of memory while the activations were allocated",
+             "No space left on device when the checkpoint was written",
+             "no vocabulary file was found for the tokenizer"]
+    causes = ["net.nccl_timeout", "gpu.oom", "node.disk_full", "script.file_not_found"]
+    with open(os.path.join(folder, "corpus/incidents/four.yaml"), "w") as f:
+        f.write("incidents:\n" + "".join(
+            "  - id: real-%d\n    cause: %s\n    title: 'one of four'\n    evidence:\n"
+            "      - '%s'\n    explanation: 'made for a test'\n" % (i, c, t)
+            for i, (t, c) in enumerate(zip(lines, causes))))
+
+
+def embedding():
+    """A real embedding server: what another choice of words means is found."""
+    with tempfile.TemporaryDirectory() as folder:
+        small_corpus(folder)
+        os.environ["FAULTLINE_DATA"] = folder
+        with lab.Lab(os.environ["FL_DIAGNOSE"]) as l:
+            config = l.file("config.yaml", "memory:\n  embedding: {url: '%s', model: e5, timeout: 60}"
+                            "\n" % os.environ["FL_REAL_EMBED"])
+            r = l.run("reindex", "-v", "--config", config, timeout=300)
+            if r.status or "4 incidents embedded" not in r.out.split("endpoint:")[-1]:
+                lab.fault("reindex with a real server: %d %s %s", r.status, r.out, r.err)
+            print(r.out.strip())
+            r = l.run("doctor", "--config", config)
+            if "embedding ok" not in r.out or "384 dimensions" not in r.out:
+                lab.fault("doctor with a real server: %s", r.out)
+            for query, want in (("disk is full, cannot write the snapshot", "real-2"),
+                                ("GPU ran short of VRAM", "real-1")):
+                r = l.run("search", "--json", "--floor", 0, "--text", query, "--config", config)
+                ids = [n["incident"] for n in (r.json or {"neighbours": []})["neighbours"]]
+                if want not in ids[:2] or r.err:
+                    lab.fault("%r finds %s: %s", query, ids, r.err)
+        del os.environ["FAULTLINE_DATA"]
+
+
 def main():
+    embedding()
     with lab.Lab(os.environ["FL_DIAGNOSE"]) as l:
         log = l.file("job.log", JOB)
         key = {"LAB_KEY": "real-key-0123456789"}
