@@ -24,8 +24,8 @@ def small_corpus(folder):
     causes = ["net.nccl_timeout", "gpu.oom", "node.disk_full", "script.file_not_found"]
     with open(os.path.join(folder, "corpus/incidents/four.yaml"), "w") as f:
         f.write("incidents:\n" + "".join(
-            "  - id: real-%d\n    cause: %s\n    title: 'one of four'\n    evidence:\n"
-            "      - '%s'\n    explanation: 'made for a test'\n" % (i, c, t)
+            "  - id: real-%d\n    cause: %s\n    title: '%s'\n    evidence:\n"
+            "      - '%s'\n    explanation: '%s'\n" % (i, c, c, t, t[::-1])
             for i, (t, c) in enumerate(zip(lines, causes))))
 
 
