@@ -26,7 +26,7 @@ if(TARGET diagnose)
 endif()
 
 # What may ground a claim; and memory that runs out while a model is asked.
-foreach(name ask ask_alloc)
+foreach(name ask ask_alloc remote_alloc)
   fl_unit(${name} ROOMS ${FL_PIPELINE})
   target_include_directories(test_${name} PRIVATE ${CMAKE_SOURCE_DIR}/engine/include)
   target_compile_definitions(test_${name} PRIVATE FL_LLM_SERVER="${CMAKE_CURRENT_BINARY_DIR}/llm_server"
@@ -34,4 +34,5 @@ foreach(name ask ask_alloc)
 endforeach()
 if(TARGET llm_server)
   add_dependencies(test_ask_alloc llm_server)
+  add_dependencies(test_remote_alloc llm_server)
 endif()

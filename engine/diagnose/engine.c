@@ -57,7 +57,7 @@ int fl_data_dir(char *out, size_t cap, fl_err *err)
     const char *named = getenv("FAULTLINE_DATA"), *self;
     char dir[4300], *real;
     fl_arena a;
-    bool found = false;
+    bool found = false, failed;
 
     if (named && *named)
         return has_rules(named, out, cap)
@@ -75,9 +75,12 @@ int fl_data_dir(char *out, size_t cap, fl_err *err)
         found = real && has_rules(real, out, cap);
         free(real);
     }
-    fl_arena_dispose(&a);
     if (!found)
         found = has_rules(FL_INSTALLED_DATA, out, cap);
+    failed = a.failed;
+    fl_arena_dispose(&a);
+    if (!found && failed)
+        return fl_fail_nomem(err);
     return found ? FL_OK
                  : fl_fail(
                        err, FL_ENOTFOUND,
