@@ -65,12 +65,27 @@ static void ask(const struct cli_session *s, const struct cli_args *args, fl_dia
                  r->llm->error);
 }
 
+/* Why --record keeps nothing, or --replay is not looked at. */
+static const char *unused_recording(const struct cli_session *s, const struct cli_args *args)
+{
+    if (!s->config || !s->config->nendpoints)
+        return args->record ? "nothing is recorded: llm.endpoints of the configuration names none"
+                            : "the recording is not used: llm.endpoints of the configuration must "
+                              "name the endpoint that was recorded";
+    if (args->offline && args->record)
+        return "nothing is recorded: --offline asks nobody";
+    return args->record ? "nothing is recorded: the rules are sure, so that nobody is asked; --ask "
+                          "asks in any case"
+                        : "the recording is not used: the rules are sure, so that nobody is asked; "
+                          "--ask asks in any case";
+}
+
 /* Past incidents are asked about a job that no rule resolves, a language model about one that the
  * rules do not resolve surely. That they cannot be asked is told, and changes nothing else. */
 static void consult(const struct cli_session *s, const struct cli_args *args, fl_diagnosis *d)
 {
     bool unknown = fl_diagnosis_report(d)->outcome[0] == 'u';
-    bool model = s->config && s->config->nendpoints && !args->offline &&
+    bool model = s->config && s->config->nendpoints && (!args->offline || args->replay) &&
                  fl_diagnosis_wants_model(d, s->config, args->ask);
     struct fl_memory_opts mo = {
         .seconds = args->seconds, .record = args->record, .replay = args->replay};
@@ -82,12 +97,15 @@ static void consult(const struct cli_session *s, const struct cli_args *args, fl
     if (args->ask && !args->offline && !(s->config && s->config->nendpoints))
         cli_note(args,
                  "no language model was asked: llm.endpoints of the configuration names none");
+    if (!model && (args->record || args->replay))
+        cli_note(args, "%s", unused_recording(s, args));
     if (!model && (!unknown || args->no_memory))
         return;
     if (!args->no_memory) {
         progress_init(&progress, "incidents", args->quiet);
         progress_say(&progress, "asking the memory of past incidents");
         cli_memory_place(s, args, &mo);
+        mo.offline = args->offline && !args->replay; /* a replay goes nowhere */
         r = fl_memory_open(s->engine, &mo, &m, &err);
         if (!r)
             r = fl_diagnosis_consult(d, m, &err);

@@ -122,6 +122,27 @@ static const char *mark_words(const struct fl_citation *c)
     return strcmp(c->mark, "elsewhere") == 0 ? "stands elsewhere" : "not in the log";
 }
 
+/* Where the answer comes from and what it took, whole: it is what one answers for. */
+static unsigned model_source(const struct out *o, const struct fl_llm_report *l)
+{
+    struct out_line t = {.n = 0};
+    unsigned lines = 0;
+
+    out_line_add(&t, "the rules alone said %s; %s", l->rules_said, l->endpoint);
+    if (l->tokens_in >= 0)
+        out_line_add(&t, ", %lld tokens in, %lld out", (long long)l->tokens_in,
+                     (long long)l->tokens_out);
+    out_line_add(&t, ", %.1f s", l->seconds);
+    if (l->cost >= 0)
+        out_line_add(&t, ", cost %.4f", l->cost);
+    lines += out_wrapped(o, "", t.p, 4);
+    if (!l->passed_over)
+        return lines;
+    t = (struct out_line){.n = 0};
+    out_line_add(&t, "before it there was no answer: %s", l->passed_over);
+    return lines + out_wrapped(o, "", t.p, 4);
+}
+
 unsigned out_model(const struct out *o, const struct fl_report *r, bool verbose)
 {
     const struct fl_llm_report *l = r->llm;
@@ -135,7 +156,7 @@ unsigned out_model(const struct out *o, const struct fl_report *r, bool verbose)
         return out_wrapped(o, "MODEL", t.p, verbose ? 0 : 2);
     }
     out_line_add(&t, "%s says %s%s", l->model && *l->model ? l->model : l->endpoint, l->cause,
-                 l->decided                             ? ""
+                 l->decided                             ? ", and its lines are in the log"
                  : strcmp(l->cause, l->rules_said) == 0 ? ", as the rules do"
                                                         : " (an opinion: it decides nothing)");
     if (l->disagreement)
@@ -150,13 +171,5 @@ unsigned out_model(const struct out *o, const struct fl_report *r, bool verbose)
                      (unsigned long long)c->at.line, mark_words(c), c->quote ? c->quote : "");
         lines += out_wrapped(o, "", t.p, verbose ? 0 : 2);
     }
-    t = (struct out_line){.n = 0};
-    out_line_add(&t, "the rules alone said %s", l->rules_said);
-    if (l->tokens_in >= 0)
-        out_line_add(&t, "; %lld tokens in, %lld out", (long long)l->tokens_in,
-                     (long long)l->tokens_out);
-    out_line_add(&t, "; %.1f s", l->seconds);
-    if (l->cost >= 0)
-        out_line_add(&t, "; cost %.4f", l->cost);
-    return lines + out_wrapped(o, "", t.p, 1);
+    return lines + model_source(o, l);
 }

@@ -108,7 +108,7 @@ bool fl_ask_plain(const struct fl_ask_config *c, const struct fl_llm_endpoint *e
 {
     if (c->redact)
         return false;
-    if (fl_http_is_loopback(e->url))
+    if (fl_http_is_loopback(e->url) && (!e->proxy || !*e->proxy || fl_http_is_loopback(e->proxy)))
         return true;
     for (size_t i = 0; i < c->nplain_to; i++)
         if (fl_str_eqz(c->plain_to[i], e->url))

@@ -197,6 +197,7 @@ static int request(struct turn *t, struct fl_llm_call *call, struct fl_http_repl
     r = fl_http_perform(t->c->o.transport, &call->rq, reply, err);
     t->end = reply->end;
     t->out->requests += reply->tries;
+    t->out->seconds += reply->seconds; /* not the clock's: a replay tells what was recorded */
     if (r)
         return r;
     if (reply->status >= 200 && reply->status < 300)
@@ -364,7 +365,6 @@ int fl_llm_chat(fl_llm *c, const struct fl_llm_ask *ask, struct fl_llm_answer *o
 {
     size_t from = ask->endpoint < 0 ? 0 : (size_t)ask->endpoint;
     size_t to = ask->endpoint < 0 ? c->o.nendpoints : from + 1;
-    double start = fl_llm_now(c);
     enum fl_http_end end = FL_HTTP_BAD;
     fl_err last = {0};
     fl_buf note;
@@ -386,7 +386,6 @@ int fl_llm_chat(fl_llm *c, const struct fl_llm_ask *ask, struct fl_llm_answer *o
         if (is_final(r, end, ask, out))
             break;
     }
-    out->seconds = fl_llm_now(c) - start;
     if (!r)
         return FL_OK;
     return none_answered(out, (unsigned)(to - from), &last, err);

@@ -163,6 +163,7 @@ static int keep_call(fl_llm_recorder *r, const struct fl_http_request *rq,
         fl_json_put_int(o, "end", (int)reply->end);
         fl_json_put_int(o, "code", code);
         fl_json_put_z(o, "message", said->msg);
+        fl_json_put_num(o, "seconds", reply->seconds);
     }
     if (!code || body.n)
         put_reply(root, reply, body);
@@ -348,7 +349,7 @@ static int number(const fl_json *o, const char *key)
 static int give(const fl_json *root, const struct fl_http_request *rq, struct fl_http_reply *reply,
                 fl_err *err)
 {
-    const fl_json *o = fl_json_get(root, "reply"), *failure = fl_json_get(root, "failure");
+    const fl_json *o = fl_json_get(root, "reply"), *failure = fl_json_get(root, "failure"), *timing;
     double seconds = 0;
     fl_buf body;
     int r = FL_OK;
@@ -361,9 +362,10 @@ static int give(const fl_json *root, const struct fl_http_request *rq, struct fl
         snprintf(reply->content_type, sizeof(reply->content_type), "%s",
                  text_of(o, "content_type"));
         snprintf(reply->retry_after, sizeof(reply->retry_after), "%s", text_of(o, "retry_after"));
-        if (fl_json_get(o, "seconds") && fl_json_num(fl_json_get(o, "seconds"), &seconds))
-            reply->seconds = seconds;
     }
+    timing = fl_json_get(o ? o : failure, "seconds");
+    if (timing && fl_json_num(timing, &seconds))
+        reply->seconds = seconds;
     if (!r && body.n && rq->on_bytes && reply->status >= 200 && reply->status < 300) {
         reply->streamed = true;
         r = rq->on_bytes(rq->ctx, reply, fl_buf_str(&body), err);

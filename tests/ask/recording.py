@@ -1,6 +1,6 @@
 """recording.py DIAGNOSE SERVER: a diagnosis that was recorded is replayed byte for byte, offline.
 
-What the clock says (elapsed_ms, llm.seconds) is set aside. A recording that does not fit any more is
+What the clock says (elapsed_ms) is set aside. A recording that does not fit any more is
 told to be stale, and the rules' answer stands; a recording is never overwritten.
 """
 import json
@@ -18,7 +18,7 @@ KEY = "the-key-is-a-secret-4711"
 
 
 def timeless(text):
-    return re.sub(r'"(elapsed_ms|seconds)":\s*[0-9.e+-]+', r'"\1":0', text)
+    return re.sub(r'"(elapsed_ms)":\s*[0-9.e+-]+', r'"\1":0', text)
 
 
 def replay(l, folder, log, config, what, words, base, env=None):
