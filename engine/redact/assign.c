@@ -457,6 +457,14 @@ static bool first_of_line(const struct fl_scan *s, size_t a)
     return a == 0 || fl_back(s->p, a, 1) == '\n';
 }
 
+/* Behind "export " somebody sets it, whatever it looks like. */
+static bool exported(const struct fl_scan *s, size_t a)
+{
+    while (a > 0 && fl_blank(fl_back(s->p, a, 1)))
+        a--;
+    return a >= 6 && memcmp(s->low + a - 6, "export", 6) == 0 && !fl_word(fl_back(s->p, a - 6, 1));
+}
+
 /* Decides whether the value goes; may make it longer. */
 static bool is_secret(const struct fl_scan *s, const struct name *n, struct value *v)
 {
@@ -480,6 +488,8 @@ static bool is_secret(const struct fl_scan *s, const struct name *n, struct valu
         return true;
     if (!(n->upper || n->flag) || number_like(p, len) || p[0] == '/' || p[0] == '.')
         return false;
+    if (n->upper && len >= 4 && p[0] != '~' && p[0] != '$' && exported(s, n->a))
+        return true;
     if (n->means == KEY)
         return n->upper && len >= 12 && !memchr(p, '/', len) && !memchr(p, '.', len) &&
                !letters_only(p, len);
@@ -588,12 +598,14 @@ static void short_forms(struct fl_scan *s, const struct name *n)
 
 static void bucket(struct fl_scan *s, const struct value *v)
 {
-    size_t e = v->a, letters = 0;
+    size_t e = v->a, letters = 0, marks = 0; /* what words have none of */
 
-    for (; e < v->b && (fl_namec(s->p[e]) || s->p[e] == '_'); e++)
+    for (; e < v->b && (fl_namec(s->p[e]) || s->p[e] == '_'); e++) {
         letters += s->p[e] >= 'a' && s->p[e] <= 'z';
-    if (letters && e - v->a >= 3 && (v->quoted || !v->spaced) && s->p[e] != '(' && s->p[e] != '[' &&
-        !stands_for(s, v) && !fl_word_in(s->low + v->a, e - v->a, blank_values))
+        marks += s->p[e] == '-' || fl_digit(s->p[e]);
+    }
+    if (letters && e - v->a >= 3 && (v->quoted || !v->spaced || marks) && s->p[e] != '(' &&
+        s->p[e] != '[' && !stands_for(s, v) && !fl_word_in(s->low + v->a, e - v->a, blank_values))
         fl_scan_add(s, v->a, e, FL_REDACT_BUCKET);
 }
 
@@ -605,6 +617,11 @@ static size_t act(struct fl_scan *s, const struct name *n)
     if (!read_value(s, n, &v)) {
         if (n->means == TOKEN || n->means == PASSWORD || n->means == KEY)
             in_prose(s, n);
+        if (n->means == BUCKET && s->p[n->b] == ' ' && fl_quote(s->p[n->b + 1])) {
+            v = (struct value){.a = n->b + 2, .b = n->b + 2 + LOOK, .quoted = true};
+            v.b = v.b < s->n ? v.b : s->n;
+            bucket(s, &v);
+        }
         return n->b;
     }
     switch (n->means) {

@@ -369,6 +369,20 @@ static bool version_before(const struct fl_scan *s, size_t a)
         "hccl\0cann\0revision\0v\0rel\0section\0sec\0vbios\0bios\0");
 }
 
+/* Is it one that addresses follow? */
+static bool address_before(const struct fl_scan *s, size_t a)
+{
+    size_t e = a, i;
+
+    while (e > 0 && a - e < 3 && strchr(" :=['\"", fl_back(s->p, e, 1)))
+        e--;
+    for (i = e; i > 0 && fl_alpha(fl_back(s->p, i, 1)) && e - i < 16;)
+        i--;
+    return fl_word_in(s->low + i, e - i,
+                      "host\0peer\0addr\0address\0ip\0via\0gateway\0server\0endpoint\0remote\0"
+                      "ping\0nameserver\0");
+}
+
 /* "10.1.2.3 (n07)", and the next column of a table of pods: the name of the address. */
 static void beside(struct fl_scan *s, size_t e)
 {
@@ -398,7 +412,8 @@ static size_t ipv4(struct fl_scan *s, size_t i)
     if (!is_private(v)) {
         if (before == '-' || (s->p[e] == '-' && fl_alnum(s->p[e + 1])) || version_before(s, i))
             return e;
-        if (v[1] < 10 && v[2] < 10 && v[3] < 10 && v[0] < 30 && s->p[e] != ':' && before != '@')
+        if (!address_before(s, i) && v[1] < 10 && v[2] < 10 && v[3] < 10 && v[0] < 30 &&
+            s->p[e] != ':' && before != '@')
             return e; /* 7.2.0.0, 12.4.0.1: a version, more likely */
     }
     fl_scan_add(s, i, e, FL_REDACT_IP);

@@ -170,7 +170,8 @@ static void slurm_line(struct fl_scan *s, size_t a, size_t end)
 /* What follows a word that hosts follow. */
 static void behind_word(struct fl_scan *s, size_t a, size_t b)
 {
-    static const char words[] = "host\0node\0nodes\0hostname\0machine\0server\0peer\0nodelist\0";
+    static const char words[] = "host\0node\0nodes\0hostname\0machine\0server\0peer\0nodelist\0"
+                                "ping\0traceroute\0";
     size_t n = b - a, i = b, e;
     bool on = n == 2 && s->p[a] == 'O' && s->p[a + 1] == 'N';
 
@@ -185,9 +186,36 @@ static void behind_word(struct fl_scan *s, size_t a, size_t b)
         e--;
     if (e == i || fl_word(s->p[e]) || s->p[e] == '(' || s->p[e] == '=')
         return;
+    while (s->p[e] == ',' && fl_alpha(s->p[e + 1])) /* n06,n07 */
+        e = name_end(s, e + 1);
     if (on && (word_at(s, e, " CANCELLED") || word_at(s, e, " FAILED")))
         place(s, i, e);
     else
+        fl_host_value(s, i, e, false);
+}
+
+/* "connect() to n07:29500", "connect to [n07]:29500", "TCPStore(n07, 29500)", "getaddrinfo failed
+ * for n07": [a, b) is a word. */
+static void connected(struct fl_scan *s, size_t a, size_t b)
+{
+    static const char words[] = "to\0with\0for\0from\0at\0";
+    bool store = s->p[b] == '(' && b - a >= 5 && memcmp(s->low + b - 5, "store", 5) == 0;
+    size_t line = a, i = b + 1, e;
+    fl_str head;
+
+    if (!store && !(s->p[b] == ' ' && fl_word_in(s->low + a, b - a, words)))
+        return;
+    while (line > 0 && a - line < 120 && fl_back(s->p, line, 1) != '\n')
+        line--;
+    head = fl_str_n(s->low + line, a - line);
+    if (!store && !fl_str_has(head, FL_S("connect")) && !fl_str_has(head, FL_S("getaddrinfo")) &&
+        !fl_str_has(head, FL_S("resolve")) && !fl_str_has(head, FL_S("lookup")))
+        return;
+    i += s->p[i] == '[' || fl_quote(s->p[i]);
+    e = name_end(s, i);
+    while (e > i && !fl_alnum(fl_back(s->p, e, 1)))
+        e--;
+    if (e > i && !fl_word(s->p[e]) && s->p[e] != '(' && s->p[e] != '=')
         fl_host_value(s, i, e, false);
 }
 
@@ -209,6 +237,7 @@ void fl_scan_places(struct fl_scan *s)
                 while (fl_alpha(s->p[b]))
                     b++;
                 behind_word(s, i, b);
+                connected(s, i, b);
                 i = b - 1;
             }
         }

@@ -384,6 +384,26 @@ static void key_before(struct fl_scan *s, size_t i)
     }
 }
 
+/* Whether the lines from behind `i`, in the line of a BEGIN, up to `end`, in that of an END, are
+ * the inside of a key. On a page the two may stand far from each other, with evidence between them.
+ */
+static bool key_whole(const struct fl_scan *s, size_t i, size_t end)
+{
+    size_t from, b;
+
+    for (i = line_end(s, i, end); i < end; i = b) {
+        fl_str line;
+        b = line_end(s, i + 1, end);
+        if (b == end || line_end(s, b + 1, end) == end) /* END's own, and the short one before it */
+            return true;
+        line = fl_str_n(s->p + i + 1, b - i - 1);
+        if (!key_line(s, i + 1, b, &from) && fl_str_trim(line).n &&
+            !fl_str_has(line, FL_S("Proc-Type:")) && !fl_str_has(line, FL_S("DEK-Info:")))
+            return false;
+    }
+    return true;
+}
+
 static ptrdiff_t find(const struct fl_scan *s, size_t from, size_t to, fl_str what)
 {
     ptrdiff_t i = from < to ? fl_str_find(fl_str_n(s->p + from, to - from), what) : -1;
@@ -412,7 +432,7 @@ static void scan_pem(struct fl_scan *s)
         }
         limit = a + PEM_MAX < s->n ? a + PEM_MAX : s->n;
         tail = find(s, (size_t)key, limit, FL_S("-----END "));
-        if (tail < 0) {
+        if (tail < 0 || !key_whole(s, (size_t)key, (size_t)tail)) {
             key_after(s, (size_t)key);
             continue;
         }

@@ -130,7 +130,7 @@ static void tilde(struct fl_scan *s, size_t i)
         found(s, i + 1, e);
 }
 
-/* 1207(bob) behind uid, euid, ruid, gid. */
+/* 1207(bob) behind uid, euid, ruid, gid and, the first of them, groups. */
 static void numbered(struct fl_scan *s, size_t paren)
 {
     size_t i = paren, e = user_end(s, paren + 1);
@@ -142,7 +142,9 @@ static void numbered(struct fl_scan *s, size_t paren)
     if (i == paren || i < 4 ||
         (fl_back(s->p, i, 1) != '=' && fl_back(s->p, i, 1) != ' ' && fl_back(s->p, i, 1) != ':'))
         return;
-    if (memcmp(s->low + i - 4, "uid", 3) == 0 && fl_back(s->low, i, 5) != 'g' &&
+    if (((memcmp(s->low + i - 4, "uid", 3) == 0 && fl_back(s->low, i, 5) != 'g') ||
+         (memcmp(s->low + i - 4, "gid", 3) == 0 && !fl_word(fl_back(s->low, i, 5))) ||
+         (i >= 7 && memcmp(s->low + i - 7, "groups", 6) == 0)) &&
         user_shape(s, paren + 1, e))
         found(s, paren + 1, e);
 }
@@ -212,7 +214,7 @@ static void at_sign(struct fl_scan *s, size_t at)
     }
 }
 
-/* `user bob` in prose: quoted, or behind "for", "by", "as". */
+/* `user bob` in prose: quoted, behind "for", "by", "as", "of", or with a number behind it. */
 static void prose_user(struct fl_scan *s, size_t a)
 {
     size_t b = a + 4, i = b, e;
@@ -224,10 +226,12 @@ static void prose_user(struct fl_scan *s, size_t a)
     quoted = fl_quote(s->p[i]);
     i += quoted;
     e = user_end(s, i);
-    if (quoted ? s->p[e] != fl_back(s->p, i, 1)
-               : !(a > 4 && (memcmp(s->low + a - 4, "for ", 4) == 0 ||
-                             memcmp(s->low + a - 3, "by ", 3) == 0 ||
-                             memcmp(s->low + a - 3, "as ", 3) == 0)))
+    if (quoted
+            ? s->p[e] != fl_back(s->p, i, 1)
+            : !(a > 4 &&
+                (memcmp(s->low + a - 4, "for ", 4) == 0 || memcmp(s->low + a - 3, "by ", 3) == 0 ||
+                 memcmp(s->low + a - 3, "as ", 3) == 0 || memcmp(s->low + a - 3, "of ", 3) == 0)) &&
+                  memcmp(s->low + e, " (uid", e + 5 < s->n ? 5 : 0) != 0)
         return;
     fl_user_value(s, i, e);
 }
