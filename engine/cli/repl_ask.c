@@ -20,6 +20,7 @@
 #include "out_incident.h"
 #include "out_text.h"
 
+#define SAVED_WIDTH 100
 #define NEIGHBOURS 3
 #define WIDTH_SAVED 100
 
@@ -128,6 +129,13 @@ static int ask_model(struct repl *x, const char *text)
         cli_fail_err(&err);
     else
         tell_figures(x, &a);
+    if (x->talked && r) {
+        fputs("\n(no answer: ", x->talked);
+        out_text(&(struct out){.f = x->talked}, OUT_PLAIN, err.msg);
+        fputs(")\n", x->talked);
+    } else if (x->talked) {
+        fputs(a.stopped ? " (stopped)\n" : "\n", x->talked);
+    }
     return r;
 }
 
@@ -177,9 +185,15 @@ void repl_question(struct repl *x, const char *text)
                                        "what a search for the words finds:",
                     0);
     }
-    if (x->talked)
-        fputs("(answered by a search)\n", x->talked);
     search_answer(x, text);
+    if (x->talked) { /* the same for the file, which has no colours */
+        struct out shown = x->o;
+        fputs("(answered by a search)\n", x->talked);
+        kept.width = SAVED_WIDTH;
+        x->o = kept;
+        search_answer(x, text);
+        x->o = shown;
+    }
 }
 
 /* ---- the model's verdict ---- */

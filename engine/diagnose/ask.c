@@ -22,6 +22,7 @@
 #define CITATIONS 20
 #define CLAIM_MOST 0.75 /* what a model says of its own certainty is not calibrated */
 #define BUDGET_SECONDS 240
+#define WARMER 0.7 /* temperature of a second answer by the same model */
 
 struct answer {
     struct fl_asking *a;
@@ -148,7 +149,8 @@ static void take_figures(struct answer *x, const struct fl_llm_answer *a)
 }
 
 /* Asks one endpoint, or all in order. */
-static int ask_one(struct answer *x, fl_llm *c, int endpoint, double deadline, fl_err *err)
+static int ask_one(struct answer *x, fl_llm *c, int endpoint, double temperature, double deadline,
+                   fl_err *err)
 {
     struct fl_llm_message messages[] = {{FL_LLM_SYSTEM, fl_buf_str(&x->a->system)},
                                         {FL_LLM_USER, fl_buf_str(&x->a->user)}};
@@ -165,6 +167,7 @@ static int ask_one(struct answer *x, fl_llm *c, int endpoint, double deadline, f
     q.ask.schema = fl_buf_str(&x->a->schema);
     q.ask.schema_name = "diagnosis";
     q.ask.deadline = deadline;
+    q.ask.temperature = temperature;
     q.ask.endpoint = endpoint;
     q.ask.prompt = &x->a->prompt;
     fl_llm_verdict_init(&v);
@@ -344,28 +347,39 @@ static int decide(struct answer *x, fl_err *err)
     return r;
 }
 
-/* Endpoints are asked in their order until as many have answered as have a vote. */
+/* Endpoints are asked in their order until as many answers have come as were asked for. Where there
+ * are fewer endpoints than votes they are asked again, warmer: the same answer twice is no vote.
+ * One that has failed is not asked again. */
 static int ask_all(struct answer *x, fl_llm *c, const struct fl_ask_config *config, double deadline,
                    fl_err *err)
 {
-    unsigned votes = config->votes < config->n ? config->votes : (unsigned)config->n, got = 0;
+    bool *down = fl_arena_alloc(&x->a->arena, config->n * sizeof(*down));
     const struct fl_llm_report nothing = *x->out;
     fl_err first = {0};
     int failed = FL_OK;
+    size_t left = config->n;
+    unsigned got = 0;
 
-    if (votes < 2)
-        return ask_one(x, c, -1, deadline, err);
-    for (size_t i = 0; i < config->n && got < votes && !x->out->disagreement; i++) {
+    if (config->votes < 2)
+        return ask_one(x, c, -1, 0, deadline, err);
+    if (!down)
+        return fl_fail_nomem(err);
+    for (size_t i = 0; left && got < config->votes && !x->out->disagreement; i++) {
         struct fl_llm_report before = *x->out;
+        size_t k = i % config->n;
         fl_err why = {0};
         int r;
+        if (down[k])
+            continue;
         *x->out = nothing;
-        r = ask_one(x, c, (int)i, deadline, &why);
+        r = ask_one(x, c, (int)k, i < config->n ? 0 : WARMER, deadline, &why);
         if (r == FL_ENOMEM)
             return fl_fail_nomem(err);
         if (r) {
             *x->out = before;
             failed = r;
+            down[k] = true;
+            left--;
             first = first.msg[0] ? first : why;
         } else if (got++) {
             compare(x, &before);

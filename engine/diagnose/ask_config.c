@@ -4,7 +4,7 @@
  *   llm:
  *     endpoints: [{url, model, api_key_file | api_key_env, timeout, ...}]   in the order of asking
  *     ask_below: 0.8        answers of the rules at or above it never leave the machine
- *     votes: 1              so many endpoints are asked, and compared
+ *     votes: 1              so many answers are asked for, and compared
  *     redact: true          false: only for endpoints on this machine, and those of plain_to
  *     plain_to: [URL]
  *     redact_patterns: [regex]

@@ -29,12 +29,21 @@ ROWS = [
     ("all are down", 2, [None, None], False, "refused", [0, 0]),
     ("three of three", 3, [RIGHT, RIGHT, RIGHT], True, None, [1, 1, 1]),
     ("two of three", 3, [RIGHT, RIGHT, OTHER], False, "disagree", [1, 1, 1]),
-    ("more votes than endpoints", 9, [RIGHT, RIGHT], True, None, [1, 1]),
+    ("more votes than endpoints", 9, [RIGHT, RIGHT], True, None, [5, 4]),
+    ("one model three times", 3, [RIGHT], True, None, [3]),
+    ("one model of two minds", 2, [(RIGHT, OTHER)], False, "disagree", [2]),
+    ("one of two is down, the other has both votes", 2, [None, RIGHT], True, None, [0, 2]),
 ]
 
 
+def in_turn(says):
+    """What a model says: always the same, or of several answers one after the other."""
+    left = list(says) if isinstance(says, tuple) else None
+    return lambda _: left.pop(0) if left else says
+
+
 def row(l, dead, name, votes, says, decides, words, requests):
-    models = [s and lab.Model(lambda _, s=s: s) for s in says]
+    models = [s and lab.Model(in_turn(s)) for s in says]
     config = l.config(*[m.url if m else dead.url() for m in models], votes=votes)
     log = l.file("job.log", JOB)
     base = l.run("--json", "--offline", "--no-memory", log)
@@ -58,7 +67,10 @@ def row(l, dead, name, votes, says, decides, words, requests):
         if (words or "") not in (llm["error"] or "") or bool(words) != bool(llm["error"]) or \
                 len(r.lines) != bool(words):
             lab.fault("%s: %r should have %r; %s", name, llm["error"], words, r.err)
-    answered = [n for n, s in zip(got, says) if n and isinstance(s, dict)]
+    if len(says) == 1 and votes > 1 and \
+            [b.get("temperature", 0) > 0 for b in models[0].bodies] != [False] + [True] * (votes - 1):
+        lab.fault("%s: temperatures %s", name, [b.get("temperature") for b in models[0].bodies])
+    answered = [n for n, s in zip(got, says) if n and isinstance(s, (dict, tuple))]
     if answered and llm.get("tokens_in") != 100 * sum(answered):
         lab.fault("%s: %s tokens in for %s answers", name, llm.get("tokens_in"), answered)
     if any(s is None for s in says[:votes]) and decides and not llm.get("passed_over"):

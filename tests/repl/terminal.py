@@ -273,8 +273,8 @@ def talks_to_a_model():
         with_terminal(["-i", "--config", config(port), SAMPLE], run)
         with open(os.path.join(work, "talk.txt")) as f:
             saved = f.read()
-        check("Q: why did gn08 die?" in saved and "fell off the bus" in saved, "not saved",
-              saved.encode())
+        check("Q: why did gn08 die?" in saved and "fell off the bus" in saved and
+              "(stopped)" in saved, "not saved", saved.encode())
         with open(os.path.join(work, "sent-slow"), errors="replace") as f:
             sent = f.read()
         check("gn08" not in sent and "gn07" not in sent, "a host name left the machine",
@@ -325,9 +325,17 @@ def tells_of_a_dead_endpoint():
         t.expect("diagnose: ")
         t.expect("What a search for the question's words finds instead")
         t.expect(PROMPT)
+        t.line("/save dead.txt")
+        t.expect("Saved as dead.txt")
+        t.expect(PROMPT)
         t.type("\x04")
         t.ended()
     with_terminal(["-i", "--config", config("9"), SAMPLE], run)
+    with open(os.path.join(work, "dead.txt")) as f:
+        saved = f.read()
+    check("(no answer: http://127.0.0.1:9" in saved and "\n(answered by a search)\n" in saved and
+          "Xid" in saved.split("(answered by a search)")[1] and "\x1b" not in saved,
+          "what a person saw is not saved", saved.encode())
 
 
 def hostile():
