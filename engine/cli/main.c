@@ -87,6 +87,49 @@ static bool asks_group_help(int argc, const char **argv)
     return argc == 3 && (strcmp(argv[2], "-h") == 0 || strcmp(argv[2], "--help") == 0);
 }
 
+/* How many words a common option takes at argv[0]: itself, and its value behind it. 0: it is none.
+ */
+static int common_option(int argc, const char **argv)
+{
+    const char *word = argv[0], *equals = strchr(word, '=');
+    size_t n = equals ? (size_t)(equals - word) : strlen(word);
+
+    for (const struct cli_opt *o = cli_commands[0].common; o && o->name; o++) {
+        bool by_name = n > 2 && strncmp(word, "--", 2) == 0 && strlen(o->name) == n - 2 &&
+                       memcmp(o->name, word + 2, n - 2) == 0;
+        bool by_letter = o->letter && word[0] == '-' && word[1] == o->letter && !word[2];
+
+        if (by_name || by_letter)
+            return o->arg && !equals && argc > 1 ? 2 : 1;
+    }
+    return 0;
+}
+
+static void reverse(const char **v, int n)
+{
+    for (int i = 0; i < n / 2; i++) {
+        const char *w = v[i];
+        v[i] = v[n - 1 - i];
+        v[n - 1 - i] = w;
+    }
+}
+
+/* `diagnose --config c.yaml incidents export` is meant as `diagnose incidents export --config
+ * c.yaml`: the command moves in front of the common options before it. */
+static void command_first(int argc, const char **argv)
+{
+    size_t used = 0;
+    int at = 0, n;
+
+    while (at < argc && (n = common_option(argc - at, argv + at)) > 0)
+        at += n;
+    if (at == 0 || at >= argc || !cli_command_find((size_t)(argc - at), argv + at, &used))
+        return;
+    reverse(argv, at);
+    reverse(argv + at, (int)used);
+    reverse(argv, at + (int)used);
+}
+
 static int dispatch(int argc, const char **argv)
 {
     const struct cli_command *cmd;
@@ -94,6 +137,8 @@ static int dispatch(int argc, const char **argv)
     size_t used = 0;
     int status;
 
+    if (argc > 1)
+        command_first(argc - 1, argv + 1);
     cmd = argc > 1 ? cli_command_find((size_t)argc - 1, argv + 1, &used) : cli_commands;
     if (!cmd && argc > 1 && group_of(argv[1])) {
         if (!asks_group_help(argc, argv))

@@ -89,6 +89,35 @@ static void look_at_model(struct doctor *d)
         err.msg);
 }
 
+/* What a language model is sent with. Rules need none of them. */
+static void look_at_prompts(struct doctor *d)
+{
+    static const char *const names[] = {"diagnose", "repair", "chat", "probe"};
+    char versions[200], path[4300];
+    size_t n = 0;
+    fl_err err = {0};
+    fl_arena a;
+    int r = FL_OK;
+
+    if (!d->have_data)
+        return;
+    fl_arena_init(&a);
+    for (size_t i = 0; !r && i < sizeof(names) / sizeof(*names); i++) {
+        struct fl_prompt p;
+        snprintf(path, sizeof(path), "%s/prompts/%s.md", d->data, names[i]);
+        r = fl_prompt_load(path, &a, &p, &err);
+        if (!r)
+            n += (size_t)snprintf(versions + n, sizeof(versions) - n, "%s%s %u", i ? ", " : "",
+                                  names[i], p.version);
+    }
+    fl_arena_dispose(&a);
+    if (r)
+        say(d, "prompts", FL_HEALTH_WORSE, "install Faultline again, or mend the file",
+            "%s; no language model can be asked", err.msg);
+    else
+        say(d, "prompts", FL_HEALTH_OK, NULL, "%s", versions);
+}
+
 struct findings {
     char text[FINDINGS][300];
     size_t n;
@@ -327,6 +356,7 @@ int fl_doctor(const struct fl_memory_opts *opts,
     if (!r) {
         look_at_folder(d);
         look_at_model(d);
+        look_at_prompts(d);
         database = look_at_database(d);
         look_at_corpus(d, database);
         if (database && fl_remote_open(&d->m, opts, &d->m.remote, err))

@@ -532,7 +532,7 @@ enum fl_health {
     FL_HEALTH_BROKEN /* something that is needed does not work */
 };
 struct fl_checkup {
-    const char *name; /* data, model, database, corpus, vectors, index, faiss,
+    const char *name; /* data, model, prompts, database, corpus, vectors, index, faiss,
                          embedding, endpoint */
     enum fl_health health;
     const char *text; /* one clause or more, no full stop */

@@ -3,6 +3,7 @@
 An endpoint that does not work breaks nothing: the status is 0, and each other row is there.
 """
 import json
+import shutil
 import sys
 
 import jsonschema
@@ -64,6 +65,20 @@ def main():
         r = l.run("doctor", "--json")
         if len(rows(r)) != 1 or "none is configured" not in rows(r)[0]["text"]:
             lab.fault("without an endpoint: %s", r.out)
+        data = l.path("data")
+        data.mkdir()
+        for name in ("rules", "embed", "corpus"):
+            (data / name).symlink_to(lab.SOURCE / name)
+        shutil.copytree(lab.SOURCE / "prompts", data / "prompts")
+        prompt = data / "prompts/diagnose.md"
+        text = prompt.read_text()
+        for what, broken in (("missing", None), ("an input that is not used",
+                                                text.replace("inputs: [", "inputs: [other, "))):
+            prompt.unlink() if broken is None else prompt.write_text(broken)
+            r = l.run("doctor", "--json", env={"FAULTLINE_DATA": str(data)})
+            if r.status or [c["health"] for c in rows(r, "prompts")] != ["worse"] or \
+                    "diagnose.md" not in rows(r, "prompts")[0]["text"]:
+                lab.fault("a prompt that is %s: %s", what, r.out)
         good.close()
         fake.close()
     lab.finish()
