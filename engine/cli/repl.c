@@ -231,13 +231,17 @@ static int diagnose(struct repl *x, const char *const *paths, size_t n)
 
 static void open_memory(struct repl *x)
 {
-    struct fl_memory_opts o = {.seconds = x->args->seconds, .cancel = &x->line.stop};
+    struct fl_memory_opts o = {.seconds = x->args->seconds,
+                               .record = x->args->record,
+                               .replay = x->args->replay,
+                               .cancel = &x->line.stop};
     char path[4300];
     fl_err err;
 
     if (x->args->no_memory)
         return;
     cli_memory_place(x->s, x->args, &o);
+    o.offline = o.offline && !o.replay; /* a replay goes nowhere */
     if (fl_memory_open(x->s->engine, &o, &x->memory, &err)) {
         cli_note(x->args, "past incidents cannot be asked: %s", err.msg);
         return;

@@ -20,8 +20,9 @@ struct repl {
     const struct fl_report *r;
     fl_memory *memory; /* NULL: none, or not wanted */
     fl_log *log;
-    fl_talk *talk; /* NULL until a question is asked */
-    FILE *talked;  /* what was asked and answered, for /save; NULL: could not be kept */
+    unsigned talks; /* begun so far */
+    fl_talk *talk;  /* NULL until a question is asked */
+    FILE *talked;   /* what was asked and answered, for /save; NULL: could not be kept */
     struct line line;
     bool leave;
 };

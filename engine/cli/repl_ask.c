@@ -26,7 +26,7 @@
 
 bool repl_has_model(const struct repl *x)
 {
-    return x->s->config && x->s->config->nendpoints && !x->args->offline;
+    return x->s->config && x->s->config->nendpoints && (!x->args->offline || x->args->replay);
 }
 
 /* ---- printing an answer as it comes ---- */
@@ -104,14 +104,25 @@ static void tell_figures(struct repl *x, const struct fl_talk_answer *a)
     fputc('\n', x->o.f);
 }
 
+/* Each conversation of a session has a folder of its own in that of the recording. */
 static int open_talk(struct repl *x, fl_err *err)
 {
+    const char *folder = x->args->record ? x->args->record : x->args->replay;
     struct fl_talk_opts o = {.config = x->s->config,
                              .memory = x->memory,
                              .seconds = x->args->seconds,
                              .cancel = &x->line.stop};
+    char path[4200];
+    int r;
 
-    return x->talk ? 0 : fl_talk_open(x->s->engine, x->d, &o, &x->talk, err);
+    if (x->talk)
+        return 0;
+    snprintf(path, sizeof(path), "%.4000s/talk-%u", folder ? folder : "", x->talks + 1);
+    o.record = x->args->record ? path : NULL;
+    o.replay = x->args->replay ? path : NULL;
+    r = fl_talk_open(x->s->engine, x->d, &o, &x->talk, err);
+    x->talks += r == 0;
+    return r;
 }
 
 static int ask_model(struct repl *x, const char *text)

@@ -421,21 +421,6 @@ static const char *rules_said(const struct fl_diagnosis *d)
                                          : "none";
 }
 
-/* A replay goes nowhere, so it needs no key: whoever runs it may have none. */
-static int without_keys(struct fl_diagnosis *d, struct fl_llm_opts *o, fl_err *err)
-{
-    struct fl_llm_endpoint *v = fl_arena_alloc(&d->job.arena, o->nendpoints * sizeof(*v));
-
-    if (!v)
-        return fl_fail_nomem(err);
-    for (size_t i = 0; i < o->nendpoints; i++) {
-        v[i] = o->endpoints[i];
-        v[i].api_key_file = v[i].api_key_env = NULL;
-    }
-    o->endpoints = v;
-    return FL_OK;
-}
-
 static int ask(struct fl_diagnosis *d, const fl_engine *e, const struct fl_ask_config *config,
                const struct fl_ask_opts *o, struct fl_llm_report *out, bool may_decide, fl_err *err)
 {
@@ -454,7 +439,7 @@ static int ask(struct fl_diagnosis *d, const fl_engine *e, const struct fl_ask_c
     made = r ? r : fl_asking_new(e, d, config, o->memory, w.seed, &asking, &why);
     r = made;
     if (!r && o->replay)
-        r = without_keys(d, &lo, &why);
+        r = fl_wire_without_keys(&d->job.arena, &lo, &why);
     if (!r) {
         x.a = &asking;
         lo.transport = w.transport;

@@ -80,6 +80,8 @@ struct fl_wire {
  * fl_wire_close, after an error too. */
 int fl_wire_open(struct fl_wire *w, const char *record, const char *replay, fl_err *err);
 void fl_wire_close(struct fl_wire *w);
+/* A replay goes nowhere, so it needs no key: whoever runs it may have none. */
+int fl_wire_without_keys(fl_arena *a, struct fl_llm_opts *o, fl_err *err);
 
 enum fl_ground_mark { FL_MARK_EXACT, FL_MARK_NEARBY, FL_MARK_ELSEWHERE, FL_MARK_NOT_FOUND };
 const char *fl_ground_word(enum fl_ground_mark m);

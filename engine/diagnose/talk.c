@@ -135,8 +135,10 @@ static int start(struct fl_talk *t, const fl_engine *e, fl_diagnosis *d,
         .endpoints = config->endpoints, .nendpoints = config->n, .cancel = o->cancel};
     unsigned room = room_of(config);
     unsigned most = room > ANSWER + LEAST ? room - ANSWER : LEAST;
-    int r = fl_wire_open(&t->wire, NULL, NULL, err);
+    int r = fl_wire_open(&t->wire, o->record, o->replay, err);
 
+    if (!r && o->replay)
+        r = fl_wire_without_keys(&d->job.arena, &lo, err);
     if (r)
         return r;
     lo.transport = t->wire.transport;

@@ -39,3 +39,17 @@ void fl_wire_close(struct fl_wire *w)
     fl_http_client_free(w->client);
     *w = (struct fl_wire){.client = NULL};
 }
+
+int fl_wire_without_keys(fl_arena *a, struct fl_llm_opts *o, fl_err *err)
+{
+    struct fl_llm_endpoint *v = fl_arena_alloc(a, o->nendpoints * sizeof(*v));
+
+    if (!v)
+        return fl_fail_nomem(err);
+    for (size_t i = 0; i < o->nendpoints; i++) {
+        v[i] = o->endpoints[i];
+        v[i].api_key_file = v[i].api_key_env = NULL;
+    }
+    o->endpoints = v;
+    return FL_OK;
+}

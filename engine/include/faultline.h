@@ -644,6 +644,8 @@ struct fl_talk_opts {
     const struct fl_config *config; /* its `llm`, with at least one endpoint */
     fl_memory *memory;              /* its neighbours are told; may be NULL */
     double seconds;                 /* for an answer; 0: 240 */
+    const char *record;             /* folder to keep requests and replies in; NULL: none */
+    const char *replay;             /* folder to take the replies from, without a network */
     const volatile int *cancel;     /* sig_atomic_t; stops an answer; may be NULL */
 };
 /*

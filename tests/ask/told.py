@@ -15,6 +15,26 @@ def expect(what, ok, r):
         lab.fault("%s: status %d\n%s\n%s", what, r.status, r.out, r.err)
 
 
+def conversation(l, server):
+    """Free questions are recorded and replayed too."""
+    fake = lab.Fake(server, "--answer", l.file("answer", "The card is broken, see accelmon."))
+    config = l.config({"url": fake.url(), "api_key_env": "LAB_KEY"})
+    folder, lines = l.path("talk"), l.file("lines", "why did it die?\nand what now?\n")
+    log = l.file("job.log", JOB)
+    runs = []
+    for args, env in ((("--record", folder), {"LAB_KEY": "a-key-of-the-lab-17"}),
+                      (("--replay", folder), {}), (("--replay", folder, "--offline"), {})):
+        with open(lines) as stdin:
+            runs.append(l.run("-i", "--config", config, *args, log, stdin=stdin, env=env))
+        fake.close()
+    expect("no answer", runs[0].out.count("The card is broken") == 2, runs[0])
+    for r in runs[1:]:
+        expect("a conversation is not replayed as it was", r.out == runs[0].out, r)
+    kept = "".join(p.read_text() for p in (folder / "talk-1").iterdir())
+    expect("a key or a host is in the recording", "a-key-of" not in kept and "n12" not in kept,
+           runs[0])
+
+
 def main():
     with lab.Lab(sys.argv[1]) as l:
         model = lab.Model(lambda _: lab.verdict("gpu.hardware", [("job.log", 1, LINE)]))
@@ -54,6 +74,7 @@ def main():
         if len(model.bodies) != asked:
             lab.fault("somebody was asked")
 
+        conversation(l, sys.argv[2])
         end = {"url": "http://127.0.0.1:9/v1"}
         for proxy, hidden in ((None, False), ("http://127.0.0.1:3128", False),
                               ("http://proxy.corp.example:3128", True)):
