@@ -173,11 +173,13 @@ int fl_llm_models(fl_llm *c, size_t endpoint, double deadline, fl_arena *arena,
 enum fl_llm_state { FL_LLM_GOOD, FL_LLM_POOR, FL_LLM_BROKEN };
 struct fl_llm_finding {
     enum fl_llm_state state;
-    const char *text; /* one sentence: what is so, and what to change when it is not good */
+    const char *text;   /* one sentence: what is so; of a broken one also what to do about it */
+    const char *change; /* what to change; NULL: nothing, or it stands in the text */
 };
 /* Lists the models and sends one tiny request with a schema (`probe`, a prompt without inputs).
- * Findings in the arena, the most basic first; fails only for lack of memory. `least_context`:
- * tokens that a diagnosis needs. */
+ * Findings in the arena, the most basic first, scrubbed of the endpoint's key; fails only for lack
+ * of memory. `least_context`: tokens that a diagnosis needs. The list gets a part of the time until
+ * the deadline, so that a server that hangs there can still answer. */
 int fl_llm_probe(fl_llm *c, size_t endpoint, const struct fl_prompt *probe, unsigned least_context,
                  double deadline, fl_arena *arena, const struct fl_llm_finding **out, size_t *n,
                  fl_err *err);

@@ -16,6 +16,7 @@
 
 #define MAX_MODELS 2000
 #define SHOWN_MODELS 6
+#define LIST_SHARE 0.3 /* of the time, for the list; the request is what counts */
 
 static int64_t context_of(const fl_json *m)
 {
@@ -111,8 +112,9 @@ struct findings {
     size_t n;
 };
 
-__attribute__((format(printf, 3, 4))) static void say(struct findings *f, enum fl_llm_state state,
-                                                      const char *fmt, ...)
+/* `change` NULL: nothing to change, or the sentence says what. */
+__attribute__((format(printf, 4, 5))) static void say(struct findings *f, enum fl_llm_state state,
+                                                      const char *change, const char *fmt, ...)
 {
     char text[700];
     va_list ap;
@@ -124,7 +126,26 @@ __attribute__((format(printf, 3, 4))) static void say(struct findings *f, enum f
     va_end(ap);
     f->list[f->n].state = state;
     f->list[f->n].text = fl_arena_z(f->arena, fl_str_c(text));
+    f->list[f->n].change = change;
     f->n++;
+}
+
+/* A key may come back as the name of a model, or in any other word of the server's. */
+static void scrub(const struct fl_llm_endpoint *e, struct findings *f)
+{
+    struct fl_llm_call call;
+
+    if (!fl_llm_call_init(&call, e, "/models", NULL))
+        for (size_t i = 0; i < f->n && f->list[i].text; i++) {
+            size_t n = strlen(f->list[i].text) + 1;
+            char *text = fl_arena_alloc(f->arena, n);
+            if (!text)
+                break; /* the caller sees that the arena has failed */
+            memcpy(text, f->list[i].text, n);
+            fl_http_scrub_all(text, &call.rq);
+            f->list[i].text = text;
+        }
+    fl_llm_call_dispose(&call);
 }
 
 /* A server that was started with a file may call its model by the whole path. */
@@ -138,15 +159,15 @@ static const char *short_name(const char *id)
 static void say_model(struct findings *f, const struct fl_llm_endpoint *e,
                       const struct fl_llm_model *m, size_t n, unsigned least)
 {
-    int64_t context = e->context ? (int64_t)e->context : -1;
-    bool there = false;
+    int64_t has = -1;         /* the server's word */
+    bool there = false, told; /* told: it is what limits, and not the configuration */
     fl_buf names;
 
     fl_buf_init(&names, 600);
     for (size_t i = 0; i < n; i++) {
         if (e->model && !strcmp(m[i].id, e->model)) {
             there = true;
-            context = m[i].context > 0 ? m[i].context : context;
+            has = m[i].context;
         }
         if (i < SHOWN_MODELS)
             fl_buf_addf(&names, "%s%.60s", i ? ", " : "", short_name(m[i].id));
@@ -154,19 +175,27 @@ static void say_model(struct findings *f, const struct fl_llm_endpoint *e,
     if (n > SHOWN_MODELS)
         fl_buf_addf(&names, " and %zu more", n - SHOWN_MODELS);
     if (there)
-        say(f, FL_LLM_GOOD, "the model %s is there", e->model);
+        say(f, FL_LLM_GOOD, NULL, "the model %s is there", e->model);
     else if (n == 1) /* whether it minds is what the request will show */
-        say(f, FL_LLM_GOOD, "the server has one model, %s", names.p ? names.p : "");
+        say(f, FL_LLM_GOOD, NULL, "the server has one model, %s", names.p ? names.p : "");
     else if (n)
-        say(f, FL_LLM_POOR, "the model %s is not in the server's list (%s); correct model",
-            e->model ? e->model : "(none named)", names.p ? names.p : "");
-    if (n == 1 && context < 0)
-        context = m[0].context;
-    if (context > 0 && context < (int64_t)least)
+        say(f, FL_LLM_POOR, "set the endpoint's `model` to one of these",
+            "the model %s is not in the server's list (%s)", e->model ? e->model : "(none named)",
+            names.p ? names.p : "");
+    if (n == 1 && has <= 0)
+        has = m[0].context;
+    told = has > 0 && (!e->context || has < (int64_t)e->context);
+    if (told && has < (int64_t)least)
         say(f, FL_LLM_POOR,
-            "its context of %lld tokens is too small, a diagnosis takes up to %u; start the server "
-            "with a larger one",
-            (long long)context, least);
+            "start the server with a larger context, or set the endpoint's `context` to what it "
+            "has, so that less of a log is sent",
+            "its context of %lld tokens is too small, a diagnosis takes up to %u", (long long)has,
+            least);
+    else if (e->context && e->context < least)
+        say(f, FL_LLM_POOR,
+            "set the endpoint's `context` to what the server has, or start it with a larger one",
+            "its `context` is %u tokens, a diagnosis takes up to %u; less of a log is sent",
+            e->context, least);
     fl_buf_dispose(&names);
 }
 
@@ -190,22 +219,21 @@ static bool is_ready(const struct fl_llm_answer *a)
 static void say_answer(struct findings *f, const struct fl_llm_answer *a)
 {
     if (!is_ready(a))
-        say(f, FL_LLM_POOR,
-            "it answered, but not with the JSON that was asked for; a larger model, or a server "
-            "that "
-            "enforces a schema, will do better");
+        say(f, FL_LLM_POOR, "take a larger model, or a server that enforces a schema",
+            "it answered, but not with the JSON that was asked for");
     else if (a->format == FL_LLM_JSON_SCHEMA)
-        say(f, FL_LLM_GOOD, "it answers in JSON by a schema");
+        say(f, FL_LLM_GOOD, NULL, "it answers in JSON by a schema");
     else
-        say(f, FL_LLM_POOR,
+        say(f, FL_LLM_POOR, "take a server, or a newer version of this one, that enforces a schema",
             "it does not take a JSON schema (response_format %s was used); answers are checked all "
             "the same, but more of them will need a second try",
             fl_llm_format_word(a->format));
     if (a->tokens_out > 0 && a->seconds > 0)
-        say(f, FL_LLM_GOOD, "model %s, %lld tokens in, %lld out, %.1f s", short_name(a->model),
-            (long long)a->tokens_in, (long long)a->tokens_out, a->seconds);
+        say(f, FL_LLM_GOOD, NULL, "model %s, %lld tokens in, %lld out, %.1f s",
+            short_name(a->model), (long long)a->tokens_in, (long long)a->tokens_out, a->seconds);
     else
-        say(f, FL_LLM_GOOD, "model %s, %.1f s, tokens not told", short_name(a->model), a->seconds);
+        say(f, FL_LLM_GOOD, NULL, "model %s, %.1f s, tokens not told", short_name(a->model),
+            a->seconds);
 }
 
 static int probe_chat(fl_llm *c, size_t endpoint, const struct fl_prompt *probe, double deadline,
@@ -238,7 +266,7 @@ static int probe_chat(fl_llm *c, size_t endpoint, const struct fl_prompt *probe,
     if (!r)
         r = fl_llm_chat(c, &ask, &a, &said);
     if (r)
-        say(f, FL_LLM_BROKEN, "%s", said.msg);
+        say(f, FL_LLM_BROKEN, NULL, "%s", said.msg);
     else
         say_answer(f, &a);
     fl_llm_answer_dispose(&a);
@@ -256,16 +284,25 @@ int fl_llm_probe(fl_llm *c, size_t endpoint, const struct fl_prompt *probe, unsi
     const struct fl_llm_model *models = NULL;
     struct fl_llm_finding *list;
     size_t nmodels = 0;
+    double now = fl_llm_now(c);
     fl_err said = {0};
+    bool listed;
+    int r;
 
     if (endpoint >= c->o.nendpoints)
         return fl_fail(err, FL_EUSAGE, "there is no endpoint number %zu", endpoint + 1);
-    if (!fl_llm_models(c, endpoint, deadline, arena, &models, &nmodels, &said))
+    listed = !fl_llm_models(c, endpoint, deadline > 0 ? now + (deadline - now) * LIST_SHARE : 0,
+                            arena, &models, &nmodels, &said);
+    if (listed)
         say_model(&f, &c->o.endpoints[endpoint], models, nmodels, least_context);
     else if (said.code == FL_ENOMEM)
         return fl_fail_nomem(err);
-    if (probe_chat(c, endpoint, probe, deadline, &f) == FL_ENOMEM)
+    r = probe_chat(c, endpoint, probe, deadline, &f);
+    if (r == FL_ENOMEM)
         return fl_fail_nomem(err);
+    if (!r && !listed)
+        say(&f, FL_LLM_GOOD, NULL, "it does not list its models");
+    scrub(&c->o.endpoints[endpoint], &f);
     list = fl_arena_alloc(arena, (f.n + 1) * sizeof(*list));
     if (!list || arena->failed)
         return fl_fail_nomem(err);

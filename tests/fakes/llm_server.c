@@ -57,6 +57,7 @@ enum what {
     CONTEXT,
     DENIED,
     MISSING,
+    NO_MODEL,
     ERROR_200,
     BROKEN_STREAM,
     STREAM_ERROR,
@@ -104,6 +105,7 @@ static const struct mode modes[] = {
     {"401", DENIED, 401, NULL, NULL, 0},
     {"403", DENIED, 403, NULL, NULL, 0},
     {"404", MISSING, 404, NULL, NULL, 0},
+    {"no-model", NO_MODEL, 404, NULL, NULL, 0}, /* as 404, but it lists what it has */
     {"error-200", ERROR_200, 200, NULL, NULL, 0},
     {"broken-stream", BROKEN_STREAM, 200, NULL, NULL, 0},
     {"stream-error", STREAM_ERROR, 200, NULL, NULL, 0},
@@ -440,6 +442,7 @@ static enum MHD_Result misbehave(struct MHD_Connection *c, struct server *s, con
     case DENIED:
         return send_z(c, m, m->status, "{\"error\":{\"message\":\"Invalid API Key\"}}", json);
     case MISSING:
+    case NO_MODEL:
         return send_z(c, m, 404, "{\"error\":{\"message\":\"The model `m` does not exist\"}}",
                       json);
     case ERROR_200:
@@ -540,7 +543,7 @@ static enum MHD_Result answer(struct server *s, struct MHD_Connection *c, const 
         return send_z(c, m, 400,
                       "{\"error\":{\"message\":\"response_format json_schema is not supported\"}}",
                       "application/json");
-    if (strstr(path, "/models") && (m->what == GOOD || m->what == CONTEXT))
+    if (strstr(path, "/models") && (m->what == GOOD || m->what == CONTEXT || m->what == NO_MODEL))
         return send_z(c, m, 200,
                       "{\"object\":\"list\",\"data\":[{\"id\":\"fake-1\",\"max_model_len\":32768},"
                       "{\"id\":\"fake-small\",\"max_model_len\":2048}]}",

@@ -434,6 +434,9 @@ static void a_probe_says_what_is_wrong(void **state)
         {"good", "fake-small", 0, {"its context of 2048 tokens is too small"}, FL_LLM_POOR},
         {"401", "m", 0, {"the server wants a key"}, FL_LLM_BROKEN},
         {"404", "m", 0, {"no such address or model"}, FL_LLM_BROKEN},
+        {"no-model", "m", 0, {"m is not in the server's list", "status 404"}, FL_LLM_BROKEN},
+        {"good", "fake-1", 4096, {"its `context` is 4096 tokens"}, FL_LLM_POOR},
+        {"good", "fake-small", 4096, {"its context of 2048 tokens is too small"}, FL_LLM_POOR},
         {"html", "m", 0, {"a web page"}, FL_LLM_BROKEN},
         {"hang", "m", 0, {"within 2 seconds"}, FL_LLM_BROKEN},
     };
@@ -451,6 +454,7 @@ static void a_probe_says_what_is_wrong(void **state)
         struct job j;
         begin(&j, s->port, kinds[i].mode, "http");
         j.e.model = kinds[i].model;
+        j.e.context = kinds[i].context;
         if (fl_llm_probe(j.c, 0, &probe, 8000, 0, &arena, &f, &n, &j.err))
             fail_msg("%s", j.err.msg);
         for (size_t k = 0; k < n; k++)
