@@ -3,7 +3,8 @@
  *
  * One line for each part, and under it what to do about it. Nothing is changed. The status is 4
  * when something is broken that an answer needs, and 0 when all works, even if less well than it
- * could.
+ * could. The language models come last: what needs no network is on the screen before one is
+ * waited for.
  */
 #include "cli.h"
 
@@ -16,7 +17,8 @@
 
 struct sheet {
     struct out o;
-    bool json, verbose;
+    struct progress progress; /* while an endpoint is asked */
+    bool json, quiet;
     size_t n;
     enum fl_health worst;
 };
@@ -28,6 +30,7 @@ static void row(void *ctx, const struct fl_checkup *c)
     static const enum out_style styles[] = {OUT_GREEN, OUT_PLAIN, OUT_YELLOW, OUT_RED};
     struct sheet *s = ctx;
 
+    progress_end(&s->progress);
     s->worst = c->health > s->worst ? c->health : s->worst;
     if (s->json) {
         printf("%s\n{\"name\":\"%s\",\"health\":\"%s\",\"text\":", s->n++ ? "," : "", c->name,
@@ -80,34 +83,48 @@ static void look_at_cache(struct sheet *s, const struct cli_session *session)
         say(s, "cache", FL_HEALTH_OK, NULL, "%s", session->cache);
 }
 
-/* They take their time, so what is there already is shown before. */
-static int ask_endpoints(struct sheet *s, const struct cli_args *args,
-                         const struct cli_session *session, fl_err *err)
+static void asking(void *ctx, const char *endpoint)
 {
-    struct progress progress;
-    int r;
+    struct sheet *s = ctx;
+    char name[60]; /* what is longer than the screen could not be erased */
+    struct out_line l = {.n = 0};
 
+    fl_printable(endpoint, name, sizeof(name));
+    out_line_add(&l, "asking %s", name);
     fflush(stdout);
-    progress_init(&progress, "endpoints", args->quiet);
-    if (session->config && session->config->nendpoints && !args->offline)
-        progress_say(&progress, "asking the configured endpoints");
-    r = fl_doctor_endpoints(session->config, args->offline, row, s, err);
-    progress_end(&progress);
-    return r;
+    progress_end(&s->progress);
+    progress_init(&s->progress, "answer", s->quiet);
+    progress_say(&s->progress, l.p);
+}
+
+static void look_at_endpoints(struct sheet *s, const struct cli_args *args,
+                              const struct fl_config *c)
+{
+    struct fl_doctor_ask o = {
+        .config = c, .seconds = args->seconds, .asking = asking, .tell = row, .ctx = s};
+    size_t n = c ? c->nendpoints : 0;
+    fl_err err;
+
+    if (n && args->offline)
+        say(s, "endpoint", FL_HEALTH_NOTE, NULL, "%zu configured, not asked: --offline", n);
+    else if (fl_doctor_endpoints(&o, &err) < 0)
+        say(s, "endpoint", FL_HEALTH_WORSE, NULL, "%s", err.msg);
+    progress_end(&s->progress);
 }
 
 static int examine(struct sheet *s, const struct cli_args *args)
 {
     struct fl_memory_opts mo = {.home = NULL};
     struct cli_session session;
-    bool in_config;
+    bool in_config, wrong;
     fl_err err;
     int r = cli_session_try(&session, args, &in_config, &err);
 
     out_init(&s->o, stdout, session.color, args->width);
     if (s->json)
         fputs("{\"schema\":\"faultline.doctor/1\",\"checks\":[", stdout);
-    if (r && in_config)
+    wrong = r && in_config;
+    if (wrong)
         say(s, "config", FL_HEALTH_BROKEN, "mend the file, or name another with --config", "%s",
             err.msg);
     else
@@ -125,8 +142,8 @@ static int examine(struct sheet *s, const struct cli_args *args)
     r = fl_doctor(&mo, row, s, &err);
     if (r < 0)
         say(s, "data", FL_HEALTH_BROKEN, NULL, "%s", err.msg);
-    if (!in_config && ask_endpoints(s, args, &session, &err) < 0)
-        say(s, "endpoint", FL_HEALTH_WORSE, NULL, "%s", err.msg);
+    if (!wrong)
+        look_at_endpoints(s, args, session.config);
     cli_session_dispose(&session);
     if (s->json)
         printf("\n],\"usable\":%s,\"version\":\"%s\"}\n",
@@ -136,7 +153,7 @@ static int examine(struct sheet *s, const struct cli_args *args)
 
 int cmd_doctor(const struct cli_args *args)
 {
-    struct sheet s = {.json = args->json, .verbose = args->verbose};
+    struct sheet s = {.json = args->json, .quiet = args->quiet};
 
     return examine(&s, args);
 }

@@ -184,6 +184,9 @@ static const struct cli_opt reindex_opts[] = {
 static const struct cli_opt doctor_opts[] = {
     FLAG(0, "offline", offline, "do not ask the configured endpoints"),
     FLAG(0, "json", json, "print one JSON object (schema faultline.doctor/1)"),
+    FLAG(0, "offline", offline, "ask no language model, whatever the configuration says"),
+    {0, "budget-seconds", "N", CLI_OPT_NUM, AT(seconds), NULL, 1, 86400,
+     "the most time that each language model may take (else 30)"},
     END,
 };
 

@@ -10,6 +10,7 @@
  *   prose.c       is a line somebody's opinion?
  *   ask.c         when to ask, and what becomes of the answer
  *   wire.c        the way to the endpoints
+ *   doctor_llm.c  whether an endpoint would answer
  */
 #include "base/yaml.h"
 #include "diagnose/memory.h"

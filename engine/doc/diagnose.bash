@@ -17,7 +17,7 @@ _diagnose()
     "incidents export"*) words=" --cause= --kind=incident --kind=follow_on --kind=harmless --origin=user --origin=corpus --origin=confirmed --origin=corrected --text= --redact --salvage --rules= --config= --no-cache --engine=auto --engine=pcre2 --color=auto --color=always --color=never --width= --verbose --quiet --help" ;;
     "incidents lint"*) words=" --rules= --config= --no-cache --engine=auto --engine=pcre2 --color=auto --color=always --color=never --width= --verbose --quiet --help" ;;
     "reindex"*) words=" --full --prune --offline --rules= --config= --no-cache --engine=auto --engine=pcre2 --color=auto --color=always --color=never --width= --verbose --quiet --help" ;;
-    "doctor"*) words=" --offline --json --rules= --config= --no-cache --engine=auto --engine=pcre2 --color=auto --color=always --color=never --width= --verbose --quiet --help" ;;
+    "doctor"*) words=" --offline --json --offline --budget-seconds= --rules= --config= --no-cache --engine=auto --engine=pcre2 --color=auto --color=always --color=never --width= --verbose --quiet --help" ;;
     "rules list"*) words=" --json --patterns --rules= --config= --no-cache --engine=auto --engine=pcre2 --color=auto --color=always --color=never --width= --verbose --quiet --help" ;;
     "rules show"*) words=" --json --rules= --config= --no-cache --engine=auto --engine=pcre2 --color=auto --color=always --color=never --width= --verbose --quiet --help" ;;
     "rules test"*) words=" --id= --quiet-logs= --rules= --config= --no-cache --engine=auto --engine=pcre2 --color=auto --color=always --color=never --width= --verbose --quiet --help" ;;

@@ -406,12 +406,10 @@ struct fl_reindexed {
 int fl_memory_reindex(fl_memory *m, const struct fl_reindex_opts *opts, struct fl_reindexed *out,
                       fl_err *err);
 
-/*
- * Asks the memory about a job that no rule resolves (others are left as they are): its neighbours
+/* Asks the memory about a job that no rule resolves (others are left as they are): its neighbours
  * stand in the report then, and decide where they are alike enough and agree: the first with a
  * score of at least 0.9, and two of the first three of one cause (`decided_by` neighbours). The
- * diagnosis must have been made with fl_diagnose_opts.digest.
- */
+ * diagnosis must have been made with fl_diagnose_opts.digest. */
 int fl_diagnosis_consult(fl_diagnosis *d, fl_memory *m, fl_err *err);
 
 struct fl_ask_opts {
@@ -423,12 +421,10 @@ struct fl_ask_opts {
     fl_memory *memory;  /* its neighbours are sent along; may be NULL */
     const volatile int *cancel; /* sig_atomic_t; may be NULL */
 };
-/*
- * Asks the configured endpoints about a job that the rules do not resolve, or resolve under
+/* Asks the configured endpoints about a job that the rules do not resolve, or resolve under
  * `ask_below`, and checks the answer against the log. Never fails for an endpoint: what went wrong
  * stands in the report's `llm.error` and the deterministic answer stands. The diagnosis must have
- * been made with fl_diagnose_opts.digest.
- */
+ * been made with fl_diagnose_opts.digest. */
 int fl_diagnosis_ask(const fl_engine *e, fl_diagnosis *d, const struct fl_ask_opts *opts,
                      fl_err *err);
 /* Whether fl_diagnosis_ask() would ask. */
@@ -543,12 +539,19 @@ struct fl_checkup {
  * code. */
 int fl_doctor(const struct fl_memory_opts *opts,
               void (*tell)(void *ctx, const struct fl_checkup *c), void *ctx, fl_err *err);
-/* Asks each configured language model for its models and sends it one tiny request: half a minute
- * for each at most. Returns and tells as fl_doctor does, under the name endpoint; one that does not
- * work is FL_HEALTH_WORSE. `c` may be NULL. */
-int fl_doctor_endpoints(const struct fl_config *c, bool offline,
-                        void (*tell)(void *ctx, const struct fl_checkup *c), void *ctx,
-                        fl_err *err);
+struct fl_doctor_ask {
+    const struct fl_config *config;                  /* its `llm`; NULL: none */
+    double seconds;                                  /* for each endpoint; 0: 30 */
+    const volatile int *cancel;                      /* sig_atomic_t; may be NULL */
+    void (*asking)(void *ctx, const char *endpoint); /* before each endpoint; may be NULL */
+    void (*tell)(void *ctx, const struct fl_checkup *c);
+    void *ctx;
+};
+/* Asks each endpoint for its models and sends it one tiny request with a schema. One checkup for
+ * each thing that is wrong, and one for what is right of an endpoint that answers; texts hold what
+ * the server said and are hostile, keys are taken out. Never worse than FL_HEALTH_WORSE: without a
+ * model there are answers still. Returns the worst enum fl_health, or a negative code. */
+int fl_doctor_endpoints(const struct fl_doctor_ask *o, fl_err *err);
 
 /* Over labelled cases: the rules alone, and with a language model. */
 struct fl_ask_case {
@@ -648,11 +651,9 @@ struct fl_talk_opts {
     const char *replay;             /* folder to take the replies from, without a network */
     const volatile int *cancel;     /* sig_atomic_t; stops an answer; may be NULL */
 };
-/*
- * Makes what every question is sent with: the digest, the neighbours and the verdict, redacted.
+/* Makes what every question is sent with: the digest, the neighbours and the verdict, redacted.
  * Nothing is sent yet. FL_ERROR_USAGE without an endpoint. The diagnosis must outlive it and have
- * been made with fl_diagnose_opts.digest.
- */
+ * been made with fl_diagnose_opts.digest. */
 int fl_talk_open(const fl_engine *e, fl_diagnosis *d, const struct fl_talk_opts *o, fl_talk **out,
                  fl_err *err);
 void fl_talk_free(fl_talk *t);
@@ -663,11 +664,9 @@ struct fl_talk_answer {
     bool stopped;                  /* by `cancel` or `on_text` */
     size_t turns, left_out;        /* of the conversation so far; left out for the context */
 };
-/*
- * Asks one question, redacted like the rest. `on_text` gets the answer as it comes, names put back,
+/* Asks one question, redacted like the rest. `on_text` gets the answer as it comes, names put back,
  * hostile like a log; anything but 0 stops the answer. A stopped answer is no failure.
- * FL_ERROR_BACKEND, FL_ERROR_LIMIT; what had come by then has been handed out.
- */
+ * FL_ERROR_BACKEND, FL_ERROR_LIMIT; what had come by then has been handed out. */
 int fl_talk_ask(fl_talk *t, const char *question, int (*on_text)(void *ctx, const char *text),
                 void *ctx, struct fl_talk_answer *out, fl_err *err);
 

@@ -2,7 +2,7 @@
  * Memory runs out while a model is asked: an answer is recorded once, and replayed with one
  * allocation after the other failing, alone and with all that follow. What comes out is the model's
  * decision, or an error and the rules' answer as it was; never something between. Nothing stays
- * behind.
+ * behind. The same for the look at the endpoints.
  */
 #include "job_fixture.h"
 #include "llm_fixture.h"
@@ -137,9 +137,55 @@ static void test_replay(void **state)
     job_dir_remove(l.dir);
 }
 
+static void told(void *ctx, const struct fl_checkup *c)
+{
+    assert_string_equal(c->name, "endpoint");
+    assert_true(c->text[0] && c->health != FL_HEALTH_BROKEN);
+    ++*(unsigned *)ctx;
+}
+
+/* How many allocations looking at the endpoints took. */
+static unsigned long look(const struct lab *l, unsigned long fail_at, bool for_good)
+{
+    struct hook h = {.fail_at = fail_at, .for_good = for_good};
+    unsigned rows = 0;
+    struct fl_doctor_ask o = {.config = l->config, .tell = told, .ctx = &rows};
+    fl_err err = {0};
+    int r;
+
+    fl_alloc_hook(counted, &h);
+    r = fl_doctor_endpoints(&o, &err);
+    fl_alloc_hook(NULL, NULL);
+    if (r < 0 ? !err.msg[0] : !rows || r > FL_HEALTH_WORSE)
+        fail_msg("allocation %lu%s: returned %d, %u rows: %s", fail_at,
+                 for_good ? " and after" : "", r, rows, err.msg);
+    if (h.live)
+        fail_msg("allocation %lu: %ld pieces stay behind", fail_at, h.live);
+    return h.n;
+}
+
+static void test_doctor(void **state)
+{
+    struct lab l = {.dir = ""};
+    unsigned long all;
+
+    (void)state;
+    open_lab(&l);
+    all = look(&l, 0, false);
+    for (int good = 0; good < 2; good++)
+        for (unsigned long i = 1; i <= all; i += i < 40 ? 1 : all / TRIES + 1)
+            look(&l, i, good);
+    print_message("%lu allocations\n", all);
+    fx_stop(&l.server);
+    fl_config_free(l.config);
+    fl_engine_free(l.engine);
+    job_dir_remove(l.dir);
+}
+
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_replay)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_replay),
+                                       cmocka_unit_test(test_doctor)};
 
     setenv("FAULTLINE_DATA", FL_SOURCE_DIR, 1);
     return cmocka_run_group_tests(tests, NULL, NULL);
