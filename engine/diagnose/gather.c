@@ -431,5 +431,8 @@ void fl_gather_block(struct fl_job *j, const struct fl_block *b, const struct fl
     if (n)
         fl_buf_add(&k->text, fl_str_n(b->data + lines->v[lines->n - n].at,
                                       b->len - lines->v[lines->n - n].at));
-    g->failed |= k->text.bad == FL_ENOMEM;
+    if (k->text.bad) { /* lines without a text are none to look back at */
+        k->n = 0;
+        g->failed |= k->text.bad == FL_ENOMEM;
+    }
 }

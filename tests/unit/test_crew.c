@@ -510,6 +510,41 @@ static void *counted(void *ctx, void *p, size_t n)
     return realloc(p, n);
 }
 
+/* Each allocation fails in turn, where what was read before is kept for what comes after it. */
+static void memory_may_run_out_between_blocks(void **state)
+{
+    unsigned out = 0;
+    char *want, *got;
+    long total;
+    int code;
+
+    (void)state;
+    quiet();
+    make_job("few", 6, 30);
+    want = text_of("few", 1, SMALL_BLOCK, &code);
+    assert_non_null(want);
+    fl_alloc_hook(counted, NULL);
+    memory.n = 0;
+    free(text_of("few", 1, SMALL_BLOCK, &code));
+    total = memory.n;
+    for (long at = 1; at <= total; at++) {
+        memory.n = 0;
+        memory.fail_at = at;
+        got = text_of("few", 1, SMALL_BLOCK, &code);
+        memory.fail_at = 0;
+        if (!got && code != FL_ERROR_MEMORY)
+            fail_msg("allocation %ld: %d", at, code);
+        if (got)
+            same_text("out of memory", want, got);
+        out += got == NULL;
+        free(got);
+    }
+    fl_alloc_hook(NULL, NULL);
+    free(want);
+    print_message("%u of %ld times no memory\n", out, total);
+    assert_true(out > total / 2);
+}
+
 /* One allocation fails in one of the threads: the same answer, or no memory. */
 static void memory_may_run_out_in_a_thread(void **state)
 {
@@ -572,6 +607,7 @@ int main(void)
                                        cmocka_unit_test(threads_may_not_be_made),
                                        cmocka_unit_test(files_may_change_while_read),
                                        cmocka_unit_test(few_files_are_open_at_once),
+                                       cmocka_unit_test(memory_may_run_out_between_blocks),
                                        cmocka_unit_test(memory_may_run_out_in_a_thread)};
 
     return cmocka_run_group_tests_name("crew", tests, open_all, close_all);
