@@ -9,11 +9,14 @@
 
 #include <stdio.h>
 #include <string.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "out_text.h"
 #include "progress.h"
 #include "repl.h"
+
+#define BUDGET_SECONDS 240 /* for the whole answer */
 
 static void on_progress(void *ctx, uint64_t done, uint64_t total)
 {
@@ -39,13 +42,22 @@ static int status_of(const struct fl_report *r, const struct cli_args *args)
     return r->outcome[0] == 'd' ? CLI_OK : CLI_NONE;
 }
 
-/* What a language model says, where one is configured. */
+static double now(void)
+{
+    struct timespec t;
+
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (double)t.tv_sec + (double)t.tv_nsec / 1e9;
+}
+
+/* What a language model says, where one is configured. `seconds`: what past incidents have left of
+ * the budget. */
 static void ask(const struct cli_session *s, const struct cli_args *args, fl_diagnosis *d,
-                fl_memory *m)
+                fl_memory *m, double seconds)
 {
     struct fl_ask_opts o = {.config = s->config,
                             .force = args->ask,
-                            .seconds = args->seconds,
+                            .seconds = seconds,
                             .record = args->record,
                             .replay = args->replay,
                             .memory = m};
@@ -84,6 +96,7 @@ static const char *unused_recording(const struct cli_session *s, const struct cl
  * rules do not resolve surely. That they cannot be asked is told, and changes nothing else. */
 static void consult(const struct cli_session *s, const struct cli_args *args, fl_diagnosis *d)
 {
+    double budget = args->seconds > 0 ? args->seconds : BUDGET_SECONDS, start = now(), left;
     bool unknown = fl_diagnosis_report(d)->outcome[0] == 'u';
     bool model = s->config && s->config->nendpoints && (!args->offline || args->replay) &&
                  fl_diagnosis_wants_model(d, s->config, args->ask);
@@ -115,8 +128,9 @@ static void consult(const struct cli_session *s, const struct cli_args *args, fl
         else if (!r && fl_memory_note(m))
             cli_note(args, "%s", fl_memory_note(m));
     }
+    left = budget - (now() - start);
     if (model)
-        ask(s, args, d, m);
+        ask(s, args, d, m, left > 0 ? left : 0.001);
     fl_memory_free(m);
 }
 

@@ -286,6 +286,15 @@ def recorded(l, e):
     expect("a recording without vectors used the network", e.requests == n, r)
 
 
+def in_time(l, fake):
+    """The budget is for both: an endpoint that hangs and a model that hangs."""
+    config = configure(l, fake.url("hang"), "m-3", {"timeout": 60},
+                       llm={"endpoints": [{"url": fake.url("hang"), "model": "m", "timeout": 60}]})
+    r = l.run("--json", "--config", config, "--budget-seconds", 4, l.file("job.log", JOB))
+    expect("the budget is overrun: %.1f s" % r.seconds, r.seconds < 7 * lab.SLOW and
+           r.json["outcome"] == "unknown" and len(r.lines) == 2, r)
+
+
 def main():
     with lab.Lab(sys.argv[1]) as l:
         l.run("incidents", "import", l.file("far.yaml", INCIDENTS))
@@ -297,6 +306,7 @@ def main():
         broken_off(l, e)
         many(l, e)
         recorded(l, e)
+        in_time(l, fake)
         e.close()
         fake.close()
     lab.finish()
