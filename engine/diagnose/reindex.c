@@ -207,8 +207,6 @@ static int put_in_force(fl_memory *m, struct fl_space *sp, const struct fl_index
     if (!r)
         r = fl_space_set_number(m, sp, "generation.tombstone", tombstone, err);
     if (!r)
-        r = fl_space_set_number(m, sp, "generation.last", head->last_id, err);
-    if (!r)
         r = fl_space_set_number(m, sp, "generation.vectors", (int64_t)head->count, err);
     if (!r)
         return fl_store_commit(m->store, err);
@@ -295,7 +293,8 @@ static bool nothing_new(fl_memory *m, struct fl_space *sp, uint64_t old,
     char path[4300];
     bool whole;
 
-    if (!old || fl_space_number(m, sp, "generation.last") != mark->last ||
+    /* As many as then and none removed since: numbers may have gone to another space's vectors. */
+    if (!old || (uint64_t)fl_space_number(m, sp, "generation.vectors") != mark->vectors ||
         fl_space_number(m, sp, "generation.tombstone") != mark->tombstone)
         return false;
     snprintf(want.model, sizeof(want.model), "%s", sp->embedder.name);

@@ -260,7 +260,6 @@ def many(l, e):
     expect("no index", r.status == 0 and list((l.dir / "memory/index").glob("remote-*.index")), r)
     r = find(l, config, QUERY)
     expect("not found with an index", ids(r)[:1] == ["far-1"] and not r.err, r)
-    l.run("reindex", "--config", config)  # the numbers that the endpoint's vectors took
     r = l.run("reindex", "-v", "--config", config)
     expect("made again", "nothing new" in r.out, r)
 
