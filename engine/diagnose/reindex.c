@@ -346,6 +346,11 @@ static int generation(fl_memory *m, struct fl_space *sp, const struct fl_reindex
     snprintf(head.model, sizeof(head.model), "%s", sp->embedder.name);
     if (!r && !head.dim)
         return FL_OK;
+    if (!r && sp != &m->local && fl_index_available(NULL)) { /* they are compared one by one */
+        r = fl_store_mark(m->store, fl_str_c(head.model), &mark, err);
+        out->vectors = mark.vectors;
+        return r;
+    }
     if (!r)
         r = fl_store_mark(m->store, fl_str_c(head.model), &mark, err);
     if (!r && !(o && o->full) && nothing_new(m, sp, old, &mark, out)) {
@@ -416,7 +421,8 @@ int fl_memory_reindex(fl_memory *m, const struct fl_reindex_opts *opts, struct f
     r = opts && opts->prune ? prune(m, err) : FL_OK;
     if (!r)
         r = generation(m, &m->local, opts, out, err);
-    if (!r)
+    if (!r ||
+        fl_index_available(NULL)) /* without FAISS there is no index, and vectors all the same */
         remote_generation(m, opts, out);
     fl_store_unlock(&lock);
     m->local.no_index = false;

@@ -39,6 +39,8 @@ def finish():
 
 
 class Run:
+    without_faiss = False
+
     def __init__(self, status, out, err, seconds):
         self.status, self.out, self.err, self.seconds = status, out, err, seconds
         self.lines = [x for x in err.split("\n") if x]
