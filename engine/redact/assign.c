@@ -51,6 +51,8 @@ static const struct tail tails[] = {
     T("secret", PASSWORD),
     T("apikey", PASSWORD),
     T("pass", TOKEN),
+    T("pw", TOKEN),
+    T("creds", TOKEN),
     T("token", TOKEN),
     T("jwt", TOKEN),
     T("pat", TOKEN),
@@ -73,6 +75,7 @@ static const struct tail tails[] = {
     T("userid", USER),
     T("groupid", USER),
     T("login", USER),
+    T("owner", USER),
     T("hostname", HOST),
     T("nodename", HOST),
     T("nodelist", HOST),
@@ -320,6 +323,44 @@ static size_t xml_value(const struct fl_scan *s, size_t i)
     return fl_str_starts(fl_str_n(s->low + k, s->n - k), open) ? k + open.n : 0;
 }
 
+/* The word that ends before `a`, behind blanks. */
+static fl_str word_in_front(const struct fl_scan *s, size_t a)
+{
+    size_t b;
+
+    while (a > 0 && fl_blank(fl_back(s->p, a, 1)))
+        a--;
+    for (b = a; a > 0 && b - a < LOOK && !fl_space(fl_back(s->p, a, 1));)
+        a--;
+    return fl_str_n(s->low + a, b - a);
+}
+
+/* Behind `export`, alone or after other assignments, somebody sets it, whatever it looks like. */
+static bool exported(const struct fl_scan *s, size_t a)
+{
+    static const char setters[] = "export\0setenv\0env\0declare\0typeset\0-x\0-gx\0-e\0--env\0";
+
+    for (int k = 0; k < 8; k++) {
+        fl_str w = word_in_front(s, a);
+        if (w.n == 0)
+            return false;
+        if (fl_word_in(w.p, w.n, setters))
+            return true;
+        if (fl_str_find_c(w, '=') < 0)
+            return false;
+        a = (size_t)(w.p - s->low);
+    }
+    return false;
+}
+
+/* `setenv NAME X` of csh, `set -x NAME X` of fish, `ENV NAME X`: no sign stands between them. */
+static bool set_by_word(const struct fl_scan *s, const struct name *n)
+{
+    fl_str w = word_in_front(s, n->a);
+
+    return fl_blank(s->p[n->b]) && fl_word_in(w.p, w.n, "setenv\0-x\0-gx\0env\0");
+}
+
 /* Where the value of `n` begins, or 0. */
 static size_t value_start(const struct fl_scan *s, const struct name *n, struct value *v)
 {
@@ -349,7 +390,8 @@ static size_t value_start(const struct fl_scan *s, const struct name *n, struct 
         if (behind != at && (n->flag || n->upper))
             return at;
     }
-    if (n->flag && fl_blank(s->p[n->b]))
+    if ((n->flag && fl_blank(s->p[n->b])) ||
+        (n->upper && n->means <= KEY && n->means != NONE && set_by_word(s, n)))
         return blanks(s, n->b);
     return 0;
 }
@@ -394,6 +436,14 @@ static bool letters_only(const char *p, size_t n)
 {
     for (size_t i = 0; i < n; i++)
         if (!fl_alpha(p[i]))
+            return false;
+    return true;
+}
+
+static bool letters_and_digits(const char *p, size_t n)
+{
+    for (size_t i = 0; i < n; i++)
+        if (!fl_alnum(p[i]))
             return false;
     return true;
 }
@@ -448,21 +498,23 @@ static bool strong(const char *p, size_t n)
            (n >= 32 && words == 0 && letters + digits == n);
 }
 
-/* Is the name the first thing of its line but for blanks and a list's dash? */
-static bool first_of_line(const struct fl_scan *s, size_t a)
+/* Is the name the first thing of its line but for blanks, a list's dash and what a page or a logger
+ * puts there: FILE:LINE and a TAB, ERROR? */
+static bool first_of_line(const struct fl_scan *s, size_t a, bool level)
 {
+    static const char levels[] = "error\0err\0fatal\0critical\0warning\0warn\0info\0debug\0";
+    size_t b;
+
     while (a > 0 && (fl_blank(fl_back(s->p, a, 1)) || fl_back(s->p, a, 1) == '-' ||
                      fl_quote(fl_back(s->p, a, 1))))
         a--;
-    return a == 0 || fl_back(s->p, a, 1) == '\n';
-}
-
-/* Behind "export " somebody sets it, whatever it looks like. */
-static bool exported(const struct fl_scan *s, size_t a)
-{
-    while (a > 0 && fl_blank(fl_back(s->p, a, 1)))
+    for (b = a; a > 0 && fl_alpha(fl_back(s->p, a, 1)) && b - a < 9;)
         a--;
-    return a >= 6 && memcmp(s->low + a - 6, "export", 6) == 0 && !fl_word(fl_back(s->p, a - 6, 1));
+    if (b > a)
+        return level && fl_word_in(s->low + a, b - a, levels) && !fl_word(fl_back(s->p, a, 1)) &&
+               fl_blank(s->p[b]);
+    return a == 0 || fl_back(s->p, a, 1) == '\n' ||
+           (s->p[a] == '\t' && fl_digit(fl_back(s->p, a, 1)));
 }
 
 /* Decides whether the value goes; may make it longer. */
@@ -476,7 +528,7 @@ static bool is_secret(const struct fl_scan *s, const struct name *n, struct valu
     if (n->means == PASSWORD) {
         bool prose = v->spaced && !v->quoted && letters_only(p, len) && fl_blank(s->p[v->b]) &&
                      fl_alpha(s->p[v->b + 1]);
-        bool line = v->spaced && !v->quoted && first_of_line(s, n->a);
+        bool line = v->spaced && !v->quoted && first_of_line(s, n->a, false);
         if (!line && prose)
             return false;
         while (line && v->b < s->n && !fl_eol(s->p[v->b]) &&
@@ -486,13 +538,15 @@ static bool is_secret(const struct fl_scan *s, const struct name *n, struct valu
     }
     if (strong(p, len))
         return true;
-    if (!(n->upper || n->flag) || number_like(p, len) || p[0] == '/' || p[0] == '.')
+    if (number_like(p, len) || p[0] == '/' || p[0] == '.')
         return false;
-    if (n->upper && len >= 4 && p[0] != '~' && p[0] != '$' && exported(s, n->a))
+    if (len >= 4 && p[0] != '~' && !n->flag && exported(s, n->a))
         return true;
+    if (!(n->upper || n->flag))
+        return false;
     if (n->means == KEY)
-        return n->upper && len >= 12 && !memchr(p, '/', len) && !memchr(p, '.', len) &&
-               !letters_only(p, len);
+        return n->upper && len >= 8 && !memchr(p, '/', len) && !memchr(p, '.', len) &&
+               !letters_only(p, len) && (len >= 12 || letters_and_digits(p, len));
     return len >= 6 && !memchr(p, '|', len) && !(n->flag && n->means == TOKEN && p[0] == '<');
 }
 
@@ -534,14 +588,6 @@ static void header(struct fl_scan *s, const struct name *n, struct value *v)
         fl_scan_add(s, a, end, FL_REDACT_SECRET);
 }
 
-static bool letters_and_digits(const char *p, size_t n)
-{
-    for (size_t i = 0; i < n; i++)
-        if (!fl_alnum(p[i]))
-            return false;
-    return n >= 32;
-}
-
 /* "the API key is 0123...": the first key-like word of the next five. */
 static void in_prose(struct fl_scan *s, const struct name *n)
 {
@@ -557,7 +603,7 @@ static void in_prose(struct fl_scan *s, const struct name *n)
         if (e == i)
             return;
         if (e - i >= 16 && strong(s->p + i, e - i) &&
-            (fl_opaque(s->p + i, e - i) || letters_and_digits(s->p + i, e - i)) &&
+            (fl_opaque(s->p + i, e - i) || (e - i >= 32 && letters_and_digits(s->p + i, e - i))) &&
             !memchr(s->p + i, '.', e - i) && !memchr(s->p + i, '/', e - i)) {
             fl_scan_add(s, i, e, FL_REDACT_SECRET);
             return;
@@ -566,34 +612,21 @@ static void in_prose(struct fl_scan *s, const struct name *n)
     }
 }
 
-/* .netrc: login bob password x; sshpass -p x; curl -u bob:x */
+/* .netrc: login bob password x; sshpass -p x, docker login -p x */
 static void short_forms(struct fl_scan *s, const struct name *n)
 {
-    const char *low = s->low + n->a;
-    size_t len = n->b - n->a, i = n->b, e, line = n->a;
+    bool word = n->b - n->a == 8 && memcmp(s->low + n->a, "password", 8) == 0;
+    bool flag = n->b - n->a == 1 && s->low[n->a] == 'p' && n->flag;
     fl_str head;
+    size_t i;
 
-    if (s->p[i] != ' ' || !(len == 8 || len == 1))
+    if (s->p[n->b] != ' ' || !(word || flag))
         return;
-    while (line > 0 && n->a - line < 200 && fl_back(s->p, line, 1) != '\n')
-        line--;
-    head = fl_str_n(s->low + line, n->a - line);
-    i = blanks(s, i);
+    head = fl_scan_head(s, n->a);
+    i = blanks(s, n->b);
     i += fl_quote(s->p[i]) != 0;
-    e = bare_end(s, i, false, LOOK);
-    if (memcmp(low, "password", len) == 0 && len == 8) {
-        if (fl_str_has(head, FL_S("login ")))
-            fl_scan_add(s, i, e, FL_REDACT_SECRET);
-    } else if (len == 1 && low[0] == 'p' && n->flag) {
-        if (fl_str_has(head, FL_S("sshpass")) || fl_str_has(head, FL_S("login ")))
-            fl_scan_add(s, i, e, FL_REDACT_SECRET);
-    } else if (len == 1 && low[0] == 'u' && n->flag && fl_str_has(head, FL_S("curl"))) {
-        const char *colon = memchr(s->p + i, ':', e - i);
-        if (colon) {
-            fl_user_value(s, i, (size_t)(colon - s->p));
-            fl_scan_add(s, (size_t)(colon - s->p) + 1, e, FL_REDACT_SECRET);
-        }
-    }
+    if (fl_str_has(head, FL_S("login ")) || (flag && fl_str_has(head, FL_S("sshpass"))))
+        fl_scan_add(s, i, bare_end(s, i, false, LOOK), FL_REDACT_SECRET);
 }
 
 static void bucket(struct fl_scan *s, const struct value *v)
@@ -607,6 +640,15 @@ static void bucket(struct fl_scan *s, const struct value *v)
     if (letters && e - v->a >= 3 && (v->quoted || !v->spaced || marks) && s->p[e] != '(' &&
         s->p[e] != '[' && !stands_for(s, v) && !fl_word_in(s->low + v->a, e - v->a, blank_values))
         fl_scan_add(s, v->a, e, FL_REDACT_BUCKET);
+}
+
+/* `login: bob` at the end of a line or a clause. */
+static bool lone(const struct fl_scan *s, const struct value *v)
+{
+    for (size_t i = v->a; i < v->b; i++)
+        if (s->p[i] != s->low[i] || !(fl_namec(s->p[i]) || s->p[i] == '_'))
+            return false;
+    return v->b - v->a >= 3 && (fl_eol(s->p[v->b]) || memchr(",;)", s->p[v->b], 3));
 }
 
 /* Acts on a name that is of a class; where the scan goes on. */
@@ -630,7 +672,9 @@ static size_t act(struct fl_scan *s, const struct name *n)
         header(s, n, &v);
         break;
     case USER:
-        if (!(v.spaced && !v.quoted) || n->upper || first_of_line(s, n->a))
+        if (n->upper || !v.spaced || v.quoted ||
+            (!fl_ordinary(s->low + v.a, v.b - v.a) &&
+             (first_of_line(s, n->a, true) || lone(s, &v))))
             fl_user_value(s, v.a, v.b);
         break;
     case HOST:

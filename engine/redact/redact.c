@@ -170,6 +170,7 @@ static int find_all(struct fl_scan *s, fl_err *err)
     fl_scan_secrets(s);
     fl_scan_urls(s);
     fl_scan_assign(s);
+    fl_scan_commands(s);
     fl_scan_users(s);
     fl_scan_hosts(s);
     fl_scan_places(s);

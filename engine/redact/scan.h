@@ -31,12 +31,13 @@ void fl_scan_add(struct fl_scan *s, size_t a, size_t b, enum fl_redact_kind kind
 /* Makes the spans sorted, disjoint, and offsets of the original text. */
 void fl_scan_settle(struct fl_scan *s);
 
-void fl_scan_secrets(struct fl_scan *s); /* shapes of keys, PEM blocks */
-void fl_scan_assign(struct fl_scan *s);  /* values behind names: password=, --token, host= */
-void fl_scan_hosts(struct fl_scan *s);   /* addresses, names with a domain */
-void fl_scan_urls(struct fl_scan *s);    /* authorities of URLs, buckets */
-void fl_scan_places(struct fl_scan *s);  /* hosts told by the shape of a line's head */
-void fl_scan_users(struct fl_scan *s);   /* home folders, uid=1(x), e-mail */
+void fl_scan_secrets(struct fl_scan *s);  /* shapes of keys, PEM blocks */
+void fl_scan_assign(struct fl_scan *s);   /* values behind names: password=, --token, host= */
+void fl_scan_commands(struct fl_scan *s); /* values behind commands and in sentences */
+void fl_scan_hosts(struct fl_scan *s);    /* addresses, names with a domain */
+void fl_scan_urls(struct fl_scan *s);     /* authorities of URLs, buckets */
+void fl_scan_places(struct fl_scan *s);   /* hosts told by the shape of a line's head */
+void fl_scan_users(struct fl_scan *s);    /* home folders, uid=1(x), e-mail */
 int fl_scan_patterns(struct fl_scan *s, fl_err *err);
 void fl_scan_known(struct fl_scan *s);
 
@@ -44,6 +45,10 @@ void fl_scan_known(struct fl_scan *s);
 bool fl_word_in(const char *p, size_t n, const char *z);
 /* Looks like a key: mixes digits and letters as no word or identifier does. */
 bool fl_opaque(const char *p, size_t n);
+/* A word that logs are made of, of four letters and more. In lower case. */
+bool fl_ordinary(const char *low, size_t n);
+/* What stands before `at` in its line, in lower case: 200 bytes of it at most. */
+fl_str fl_scan_head(const struct fl_scan *s, size_t at);
 /* A name that can only be a machine's: letter and digit, and no rank0, gpu0, x86. Lower case. */
 bool fl_hosty(const char *low, size_t n);
 

@@ -59,13 +59,25 @@ static void found(struct fl_scan *s, size_t a, size_t b)
         fl_scan_learn(s, a, b, FL_REDACT_USER, !odd || b - a < 4);
 }
 
+/* rank3, worker12: owners of locks and locations, not people. */
+static bool part(const struct fl_scan *s, size_t a, size_t b)
+{
+    size_t e = b;
+
+    while (e > a && fl_digit(fl_back(s->p, e, 1)))
+        e--;
+    return e < b && fl_word_in(s->low + a, e - a,
+                               "rank\0gpu\0worker\0thread\0pid\0process\0node\0task\0job\0"
+                               "cuda\0stage\0");
+}
+
 void fl_user_value(struct fl_scan *s, size_t a, size_t b)
 {
     size_t e = user_end(s, a);
 
     b = e < b ? e : b;
-    if (b - a >= 2 && (s->p[b] != '(' || fl_digit(s->p[b + 1])) && user_shape(s, a, b) &&
-        !fl_word_in(s->low + a, b - a, prose))
+    if (!part(s, a, b) && b - a >= 2 && (s->p[b] != '(' || fl_digit(s->p[b + 1])) &&
+        user_shape(s, a, b) && !fl_word_in(s->low + a, b - a, prose))
         found(s, a, b);
 }
 
