@@ -9,8 +9,9 @@
  *
  * A name is found as a word of its own. A digit in it makes it rare enough to be taken also between
  * '-' and '_' (dmesg-gn07.txt); without one only blanks and punctuation separate it, so that a host
- * called `gpu` leaves multi-gpu alone. Weak names, users seen in a home folder, count only as a
- * later part of a path: `opt` in /home/opt must not take /opt/venv with it, nor `trainer` the word.
+ * called `gpu` leaves multi-gpu alone. Weak names, users whose name is a word of logs, count only
+ * as a later part of a path: `opt` in /home/opt must not take /opt/venv with it, nor `trainer` the
+ * word.
  */
 #include "redact/redactor.h"
 #include "redact/scan.h"
@@ -123,17 +124,21 @@ static bool fits(const struct fl_scan *s, size_t a, size_t b, uint32_t bits)
 {
     enum fl_redact_kind kind = (bits & FL_KNOWN_KIND) - 1;
     char before = fl_back(s->p, a, 1), after = s->p[b];
+    bool in_path;
 
     if (fl_alnum(after) || (kind != FL_REDACT_PATH && fl_alnum(before)))
         return false;
     if (kind == FL_REDACT_PATH)
         return !fl_word(before) && before != '.' && after != '-' && after != '_';
-    if (bits & FL_KNOWN_WEAK)
-        return before == '/' && a > 1 &&
-               (fl_word(fl_back(s->p, a, 2)) || fl_back(s->p, a, 2) == '}') && after != '.' &&
-               after != '(';
+    in_path = before == '/' && a > 1 &&
+              (fl_word(fl_back(s->p, a, 2)) || fl_back(s->p, a, 2) == '}') && after != '.' &&
+              after != '(';
+    if ((bits & FL_KNOWN_WEAK) || (kind == FL_REDACT_USER && in_path))
+        return in_path;
     if (has_digit(fl_str_n(s->low + a, b - a)))
         return kind != FL_REDACT_IP || (before != '.' && !(after == '.' && fl_digit(s->p[b + 1])));
+    if (kind == FL_REDACT_USER && after == '.' && fl_alnum(s->p[b + 1])) /* bob.train is a module */
+        return false;
     return before != '-' && after != '-' && before != '_' && after != '_' && after != '(' &&
            (before != '.' || kind == FL_REDACT_DOMAIN);
 }

@@ -3,8 +3,13 @@
  *
  * A path keeps everything but the user in it: where a file lies below a home folder is evidence,
  * whose home it is is not. Accounts that images and clouds give everybody (root, ubuntu, ray) stay.
- * A user seen in a home folder is known from then on in other paths (/scratch/bob/run); as a bare
- * word only when the name has a digit or a hyphen, because `trainer` and `ma` are people too.
+ * A user seen in a home folder is known from then on in other paths (/data/bob/run); as a bare
+ * word only when the name has a digit or a hyphen, or four letters that are no word of logs
+ * (ordinary.c), because `trainer` and `ma` are people too.
+ *
+ * Below /scratch and the /u of a file system stand people and projects alike. A folder there is
+ * taken for a person's unless it has a word that folders are called by, and what it shows counts
+ * in paths alone: should it be a project, the model loses its name and nothing else.
  */
 #include "redact/scan.h"
 
@@ -48,7 +53,7 @@ static size_t user_end(const struct fl_scan *s, size_t i)
     return i;
 }
 
-static void found(struct fl_scan *s, size_t a, size_t b)
+static void known_as(struct fl_scan *s, size_t a, size_t b, bool sure)
 {
     bool odd = false;
 
@@ -56,7 +61,13 @@ static void found(struct fl_scan *s, size_t a, size_t b)
     for (size_t i = a; i < b; i++)
         odd |= fl_digit(s->p[i]) || s->p[i] == '-';
     if (b - a >= 3)
-        fl_scan_learn(s, a, b, FL_REDACT_USER, !odd || b - a < 4);
+        fl_scan_learn(s, a, b, FL_REDACT_USER,
+                      b - a < 4 || !(odd || (sure && !fl_ordinary(s->low + a, b - a))));
+}
+
+static void found(struct fl_scan *s, size_t a, size_t b)
+{
+    known_as(s, a, b, true);
 }
 
 /* rank3, worker12: owners of locks and locations, not people. */
@@ -94,6 +105,83 @@ static size_t depth(const struct fl_scan *s, size_t i)
     return n + (i < from && s->p[i] != '/');
 }
 
+/* One of the words of a folder's name, [a, b), its digits and the s at its end set aside: a word
+ * that folders are called by, or one that holds it. */
+static bool folder_word(const struct fl_scan *s, size_t a, size_t b)
+{
+    static const char folders[] =
+        "ck\0cks\0run\0exp\0env\0tmp\0out\0log\0src\0job\0bin\0lib\0app\0opt\0pub\0hub\0new\0old\0"
+        "sft\0dpo\0ppo\0rlhf\0lm\0llm\0vlm\0vlm\0mt\0nlp\0ml\0ai\0cv\0tok\0vid\0img\0raw\0usr\0var"
+        "\0etc\0"
+        "dev\0sys\0hf\0tb\0ssd\0all\0mix\0res\0ops\0eng\0dl\0st\0proj\0prj\0acct\0ckpt\0corpora\0ve"
+        "nv\0"
+        "megatron\0bert\0gpt\0llama\0qwen\0team\0dept\0inst\0univ\0sif\0enroot\0spack\0easybuild\0"
+        "pile\0parquet\0arrow\0lmdb\0wikitext\0spool\0lost\0appdata\0";
+    static const fl_str inside[] = {
+        {"data", 4},   {"ckpt", 4},    {"checkpoint", 10}, {"model", 5},
+        {"corpus", 6}, {"token", 5},   {"cache", 5},       {"weight", 6},
+        {"train", 5},  {"output", 6},  {"project", 7},     {"shared", 6},
+        {"result", 6}, {"scratch", 7}, {"experiment", 10}, {"group", 5}};
+    size_t e = b;
+
+    while (e > a && fl_digit(fl_back(s->p, e, 1)))
+        e--;
+    for (size_t k = 0; k < sizeof(inside) / sizeof(*inside); k++)
+        if (fl_str_has(fl_str_n(s->low + a, e - a), inside[k]))
+            return true;
+    if (e - a < 2 || fl_ordinary(s->low + a, e - a) || fl_word_in(s->low + a, e - a, folders))
+        return !(e - a == 1 && s->low[a] == 'u' && b - e >= 3); /* u10231 */
+    return s->low[e - 1] == 's' && fl_word_in(s->low + a, e - a - 1, folders);
+}
+
+/* May the folder [a, b) be a person's? */
+static bool persons(const struct fl_scan *s, size_t a, size_t b)
+{
+    size_t from = a;
+
+    if (b - a < 3 || b - a > 24 || !fl_alpha(s->p[a]) ||
+        (s->p[b] != '/' && memchr(s->p + a, '.', b - a)))
+        return false;
+    for (size_t i = a; i <= b; i++) {
+        if (i < b && s->p[i] == '_') /* glm_sft */
+            return false;
+        if (i < b && fl_alnum(s->p[i]))
+            continue;
+        if (i == from || folder_word(s, from, i))
+            return false;
+        from = i + 1;
+    }
+    return true;
+}
+
+/* /scratch/bob, /gpfs/u/bob: a folder behind the component [slash + 1, b). */
+static void behind_scratch(struct fl_scan *s, size_t slash, size_t b)
+{
+    static const char systems[] = "/gpfs\0/lustre\0/lus\0/scratch\0/beegfs\0/nfs\0/fsx\0/pfs\0"
+                                  "/weka\0/vast\0/work\0/global\0/mnt\0";
+    size_t a = slash + 1, n = b - a, d = depth(s, slash), e, root = slash;
+
+    while (n > 1 && fl_digit(s->low[a + n - 1]))
+        n--;
+    if (n == 1 && s->low[a] == 'u') {
+        while (root > 0 && slash - root < 12 && fl_alnum(fl_back(s->p, root, 1)))
+            root--;
+        if (d != 1 || root == 0)
+            return;
+        root--;
+        for (e = slash; e > root && fl_digit(fl_back(s->p, e, 1));)
+            e--;
+        if (!fl_word_in(s->low + root, e - root, systems))
+            return;
+    } else if (n != 7 || memcmp(s->low + a, "scratch", 7) != 0 || d > 3) {
+        return;
+    }
+    e = user_end(s, b + 1);
+    if (s->p[e] != '(' && s->p[e] != '=' && s->p[e] != '*' && user_shape(s, b + 1, e) &&
+        persons(s, b + 1, e))
+        known_as(s, b + 1, e, false);
+}
+
 /* A user behind the component [a, b) that ends before a '/' or '\'. */
 static void behind_home(struct fl_scan *s, size_t slash, size_t b)
 {
@@ -129,6 +217,8 @@ static void slashes(struct fl_scan *s, size_t i)
         b++;
     if (b > i + 4 && s->p[b] == s->p[i])
         behind_home(s, i, b);
+    if (b > i + 1 && s->p[b] == '/' && s->p[i] == '/')
+        behind_scratch(s, i, b);
 }
 
 static void tilde(struct fl_scan *s, size_t i)
@@ -142,22 +232,28 @@ static void tilde(struct fl_scan *s, size_t i)
         found(s, i + 1, e);
 }
 
-/* 1207(bob) behind uid, euid, ruid, gid and, the first of them, groups. */
+/* 1207(bob) behind uid, euid, ruid, gid and groups, which has a list of them. */
 static void numbered(struct fl_scan *s, size_t paren)
 {
     size_t i = paren, e = user_end(s, paren + 1);
+    fl_str word, head;
 
     if (s->p[e] != ')')
         return;
     while (i > 0 && fl_digit(fl_back(s->p, i, 1)))
         i--;
-    if (i == paren || i < 4 ||
-        (fl_back(s->p, i, 1) != '=' && fl_back(s->p, i, 1) != ' ' && fl_back(s->p, i, 1) != ':'))
+    if (i == paren || i == 0 || !memchr("= :,", fl_back(s->p, i, 1), 4))
         return;
-    if (((memcmp(s->low + i - 4, "uid", 3) == 0 && fl_back(s->low, i, 5) != 'g') ||
-         (memcmp(s->low + i - 4, "gid", 3) == 0 && !fl_word(fl_back(s->low, i, 5))) ||
-         (i >= 7 && memcmp(s->low + i - 7, "groups", 6) == 0)) &&
-        user_shape(s, paren + 1, e))
+    head = fl_scan_head(s, i - 1);
+    word = head;
+    while (word.n && fl_alpha(word.p[word.n - 1]))
+        word.n--;
+    word = fl_str_from(head, word.n);
+    if (fl_word_in(word.p, word.n, "groups\0") || fl_back(s->p, i, 1) == ','
+            ? !fl_str_has(fl_scan_head(s, i), FL_S("groups="))
+            : !fl_word_in(word.p, word.n, "uid\0euid\0ruid\0suid\0fsuid\0gid\0egid\0rgid\0"))
+        return;
+    if (user_shape(s, paren + 1, e))
         found(s, paren + 1, e);
 }
 
@@ -226,11 +322,25 @@ static void at_sign(struct fl_scan *s, size_t at)
     }
 }
 
-/* `user bob` in prose: quoted, behind "for", "by", "as", "of", or with a number behind it. */
+/* Whether what stands behind `user bob`, at `e`, is said of people. */
+static bool said_of_people(const struct fl_scan *s, size_t e)
+{
+    static const char words[] = "has\0had\0exceeded\0exceeds\0is\0was\0not\0on\0from\0with\0does\0"
+                                "cannot\0logged\0cancelled\0canceled\0owns\0over\0reached\0at\0";
+    size_t b = e + 1;
+
+    if (e + 5 < s->n && memcmp(s->low + e, " (uid", 5) == 0)
+        return true;
+    while (fl_alpha(s->p[b]))
+        b++;
+    return s->p[e] == ' ' && fl_word_in(s->low + e + 1, b - e - 1, words);
+}
+
+/* `user bob` in prose: quoted, behind "for", "by", "as", "of", or before what is said of people. */
 static void prose_user(struct fl_scan *s, size_t a)
 {
     size_t b = a + 4, i = b, e;
-    bool quoted;
+    bool quoted, behind;
 
     if (fl_word(s->p[b]) || s->p[b] != ' ')
         return;
@@ -238,12 +348,11 @@ static void prose_user(struct fl_scan *s, size_t a)
     quoted = fl_quote(s->p[i]);
     i += quoted;
     e = user_end(s, i);
-    if (quoted
-            ? s->p[e] != fl_back(s->p, i, 1)
-            : !(a > 4 &&
-                (memcmp(s->low + a - 4, "for ", 4) == 0 || memcmp(s->low + a - 3, "by ", 3) == 0 ||
-                 memcmp(s->low + a - 3, "as ", 3) == 0 || memcmp(s->low + a - 3, "of ", 3) == 0)) &&
-                  memcmp(s->low + e, " (uid", e + 5 < s->n ? 5 : 0) != 0)
+    behind =
+        a > 4 && (memcmp(s->low + a - 4, "for ", 4) == 0 || memcmp(s->low + a - 3, "by ", 3) == 0 ||
+                  memcmp(s->low + a - 3, "as ", 3) == 0 || memcmp(s->low + a - 3, "of ", 3) == 0);
+    if (quoted ? s->p[e] != fl_back(s->p, i, 1)
+               : !behind && !(said_of_people(s, e) && !fl_ordinary(s->low + i, e - i)))
         return;
     fl_user_value(s, i, e);
 }
