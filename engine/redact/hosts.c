@@ -369,8 +369,8 @@ static bool version_before(const struct fl_scan *s, size_t a)
         "hccl\0cann\0revision\0v\0rel\0section\0sec\0vbios\0bios\0");
 }
 
-/* Is it one that addresses follow? */
-static bool address_before(const struct fl_scan *s, size_t a)
+/* The word before `a`, behind a blank or a sign. */
+static fl_str sign_and_word(const struct fl_scan *s, size_t a)
 {
     size_t e = a, i;
 
@@ -378,9 +378,39 @@ static bool address_before(const struct fl_scan *s, size_t a)
         e--;
     for (i = e; i > 0 && fl_alpha(fl_back(s->p, i, 1)) && e - i < 16;)
         i--;
-    return fl_word_in(s->low + i, e - i,
-                      "host\0peer\0addr\0address\0ip\0via\0gateway\0server\0endpoint\0remote\0"
-                      "ping\0nameserver\0");
+    return fl_str_n(s->low + i, e < a ? e - i : 0);
+}
+
+static bool way(fl_str word)
+{
+    return fl_word_in(word.p, word.n, "to\0from\0by\0at\0");
+}
+
+/* "upgraded NCCL from 2.18.5.1 to": are the ends of that way versions? */
+static bool release_before(const struct fl_scan *s, size_t a)
+{
+    static const char *const words[] = {"version", "upgrad", "updat", "driver", "release", "bump"};
+    fl_str word = sign_and_word(s, a), head;
+
+    if (!way(word))
+        return false;
+    head = fl_scan_head(s, (size_t)(word.p - s->low));
+    for (size_t k = 0; k < sizeof(words) / sizeof(*words); k++)
+        if (fl_str_has(head, fl_str_c(words[k])) && !fl_str_has(head, FL_S("connect")))
+            return true;
+    return false;
+}
+
+/* Is it one that addresses follow? */
+static bool address_before(const struct fl_scan *s, size_t a)
+{
+    fl_str word = sign_and_word(s, a);
+
+    return way(word) ||
+           fl_word_in(word.p, word.n,
+                      "host\0hosts\0peer\0peers\0addr\0address\0addresses\0ip\0via\0gateway\0"
+                      "server\0endpoint\0remote\0client\0ping\0traceroute\0nameserver\0dns\0"
+                      "route\0connect\0connected\0connecting\0ssh\0src\0dst\0");
 }
 
 /* "10.1.2.3 (n07)", and the next column of a table of pods: the name of the address. */
@@ -410,7 +440,8 @@ static size_t ipv4(struct fl_scan *s, size_t i)
     if (v[0] == 0 || v[0] == 127 || v[0] == 255 || (v[0] == 169 && v[1] == 254))
         return e;
     if (!is_private(v)) {
-        if (before == '-' || (s->p[e] == '-' && fl_alnum(s->p[e + 1])) || version_before(s, i))
+        if (before == '-' || (s->p[e] == '-' && fl_alnum(s->p[e + 1])) || version_before(s, i) ||
+            release_before(s, i))
             return e;
         if (!address_before(s, i) && v[1] < 10 && v[2] < 10 && v[3] < 10 && v[0] < 30 &&
             s->p[e] != ':' && before != '@')

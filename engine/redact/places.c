@@ -3,10 +3,11 @@
  *
  * Bare names have no shape of their own, so only places are believed where software prints a host
  * and nothing else: `HOST:pid:tid [0] NCCL`, the fourth word of a syslog line, Open MPI's
- * `[HOST:pid]`, Slurm's `error: HOST: task` and `ON HOST CANCELLED`, pdsh, and a word that looks
- * like a machine behind `host` or `node`. Where the name could only be a machine's (fl_hosty) it is
- * known for the rest of the conversation; `brisk` is hidden in that place alone, because elsewhere
- * it may be a word. All other bare names come from the caller, who knows the job's places better.
+ * `[HOST:pid]`, Slurm's `error: HOST: task` and `ON HOST CANCELLED`, pdsh, what is connected to,
+ * and a word that looks like a machine behind `host` or `node` or before `: connection lost`. Where
+ * the name could only be a machine's (fl_hosty) it is known for the rest of the conversation;
+ * `brisk` is hidden in that place alone, because elsewhere it may be a word. All other bare names
+ * come from the caller, who knows the job's places better.
  */
 #include "redact/scan.h"
 
@@ -171,7 +172,7 @@ static void slurm_line(struct fl_scan *s, size_t a, size_t end)
 static void behind_word(struct fl_scan *s, size_t a, size_t b)
 {
     static const char words[] = "host\0node\0nodes\0hostname\0machine\0server\0peer\0nodelist\0"
-                                "ping\0traceroute\0";
+                                "ping\0traceroute\0ssh\0rsh\0telnet\0mtr\0";
     size_t n = b - a, i = b, e;
     bool on = n == 2 && s->p[a] == 'O' && s->p[a + 1] == 'N';
 
@@ -195,19 +196,17 @@ static void behind_word(struct fl_scan *s, size_t a, size_t b)
 }
 
 /* "connect() to n07:29500", "connect to [n07]:29500", "TCPStore(n07, 29500)", "getaddrinfo failed
- * for n07": [a, b) is a word. */
+ * for n07": [a, b) is a word. Where a port follows, any name is a host's. */
 static void connected(struct fl_scan *s, size_t a, size_t b)
 {
-    static const char words[] = "to\0with\0for\0from\0at\0";
+    static const char words[] = "to\0with\0for\0from\0at\0by\0";
     bool store = s->p[b] == '(' && b - a >= 5 && memcmp(s->low + b - 5, "store", 5) == 0;
-    size_t line = a, i = b + 1, e;
+    size_t i = b + 1, e, port;
     fl_str head;
 
     if (!store && !(s->p[b] == ' ' && fl_word_in(s->low + a, b - a, words)))
         return;
-    while (line > 0 && a - line < 120 && fl_back(s->p, line, 1) != '\n')
-        line--;
-    head = fl_str_n(s->low + line, a - line);
+    head = fl_scan_head(s, a);
     if (!store && !fl_str_has(head, FL_S("connect")) && !fl_str_has(head, FL_S("getaddrinfo")) &&
         !fl_str_has(head, FL_S("resolve")) && !fl_str_has(head, FL_S("lookup")))
         return;
@@ -215,8 +214,42 @@ static void connected(struct fl_scan *s, size_t a, size_t b)
     e = name_end(s, i);
     while (e > i && !fl_alnum(fl_back(s->p, e, 1)))
         e--;
-    if (e > i && !fl_word(s->p[e]) && s->p[e] != '(' && s->p[e] != '=')
-        fl_host_value(s, i, e, false);
+    if (e == i || fl_word(s->p[e]) || s->p[e] == '(' || s->p[e] == '=')
+        return;
+    port = e + (s->p[e] == ']' || fl_quote(s->p[e]));
+    port = s->p[port] == ':' ? port + 1 : store && s->p[port] == ',' ? port + 2 : 0;
+    if (port)
+        port = digits(s, port) - port;
+    fl_host_value(s, i, e, port >= 4 && port <= 5 && !memchr(s->p + i, '.', e - i));
+}
+
+/* "dgx-042: connection lost", at the colon: a machine's name at a blank, and what is said of one.
+ */
+static void reported(struct fl_scan *s, size_t colon)
+{
+    static const char said[] =
+        "connection\0kernel\0ssh\0unreachable\0rebooted\0rebooting\0down\0lost\0host\0node\0"
+        "heartbeat\0panic\0mce\0nvrm\0xid\0power\0ipmi\0drained\0draining\0slurmd\0daemon\0"
+        "task\0tasks\0terminate\0bash\0permission\0unresponsive\0crashed\0died\0offline\0";
+    size_t a = name_back(s, colon), b = colon + 2, e = colon, l, w;
+    fl_str rest = fl_str_n(s->low + b, b < s->n ? s->n - b : 0);
+
+    while (e > a && fl_digit(fl_back(s->p, e, 1)))
+        e--;
+    for (l = e; l > a && fl_alpha(fl_back(s->p, l, 1));)
+        l--;
+    w = e - (e > a && fl_back(s->p, e, 1) == '-');
+    if (colon - a < 4 || e == colon || !fl_space(fl_back(s->p, a, 1)) ||
+        (l > a && fl_back(s->p, l, 1) != '-') || !fl_hosty(s->low + a, colon - a) ||
+        fl_word_in(s->low + l, e - l, "ost\0mdt\0mgs\0") ||
+        (fl_ordinary(s->low + a, w - a) && !fl_word_in(s->low + a, w - a, "node\0server\0")))
+        return; /* phase2, worker-3; a target or a client of Lustre */
+    while (fl_alpha(s->p[b]))
+        b++;
+    if (fl_word_in(s->low + colon + 2, b - colon - 2, said) ||
+        fl_str_starts(rest, FL_S("not respon")) || fl_str_starts(rest, FL_S("no route")) ||
+        fl_str_starts(rest, FL_S("timed out")))
+        place(s, a, colon);
 }
 
 void fl_scan_places(struct fl_scan *s)
@@ -227,7 +260,9 @@ void fl_scan_places(struct fl_scan *s)
         syslog_line(s, a, end);
         slurm_line(s, a, end);
         for (size_t i = a; i < end; i++) {
-            if (s->p[i] == ':' && fl_digit(s->p[i + 1])) {
+            if (s->p[i] == ':' && s->p[i + 1] == ' ') {
+                reported(s, i);
+            } else if (s->p[i] == ':' && fl_digit(s->p[i + 1])) {
                 nccl(s, i);
                 ompi(s, i);
             } else if (s->p[i] == '@') {

@@ -209,6 +209,8 @@ bool fl_hosty(const char *low, size_t n)
     for (size_t i = head; i < n; i++)
         if (!fl_digit(low[i]))
             return digits > 0;
+    if (n - head >= 3 && low[head] == '0' && fl_word_in(low, head, "gpu\0cpu\0")) /* gpu0417 */
+        return true;
     return digits > 0 && !fl_word_in(low, head, parts);
 }
 
