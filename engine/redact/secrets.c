@@ -11,7 +11,10 @@
  *
  * Private keys are lines of base64 between two marks. One mark may be missing, because logs are cut
  * and digests drop lines; then the lines that look like the inside of a key go with the mark that
- * is there. Certificates and public keys of the same make are not looked for.
+ * is there, up to the first that does not. A log's lines have a time in front and a page's lines
+ * FILE:LINE: what precedes the base64 must be about as long as what precedes the mark, so that an
+ * error that ends in a checksum is no line of a key. Certificates and public keys of the same make
+ * are not looked for.
  */
 #include "redact/scan.h"
 
@@ -329,22 +332,6 @@ static void scan_middles(struct fl_scan *s)
     }
 }
 
-/* Does the line [a, b) end in base64, as the inside of a key does? */
-static bool key_line(const struct fl_scan *s, size_t a, size_t b, size_t *from)
-{
-    size_t e = b, i;
-
-    while (e > a && (fl_space(fl_back(s->p, e, 1)) || fl_quote(fl_back(s->p, e, 1)) ||
-                     fl_back(s->p, e, 1) == ','))
-        e--;
-    i = e;
-    while (i > a && (fl_alnum(fl_back(s->p, i, 1)) || fl_back(s->p, i, 1) == '+' ||
-                     fl_back(s->p, i, 1) == '/' || fl_back(s->p, i, 1) == '='))
-        i--;
-    *from = i;
-    return e - i >= 24 && e - i <= 128 && (e - i >= 60 || fl_opaque(s->p + i, e - i));
-}
-
 #define PEM_MAX 16384 /* bytes from one mark to the other, or of lines that go with one */
 
 static size_t line_end(const struct fl_scan *s, size_t i, size_t limit)
@@ -354,51 +341,152 @@ static size_t line_end(const struct fl_scan *s, size_t i, size_t limit)
     return i;
 }
 
-/* Lines of a key behind `i`, which stands behind a BEGIN that has no END. */
-static void key_after(struct fl_scan *s, size_t i)
+static bool base64(char c)
 {
-    size_t from, b, limit = i + PEM_MAX < s->n ? i + PEM_MAX : s->n;
+    return fl_alnum(c) || c == '+' || c == '/' || c == '=';
+}
 
+/* Behind FILE:LINE and a TAB, which a page puts in front of the line [a, b), or `a`. */
+static size_t page_head(const struct fl_scan *s, size_t a, size_t b)
+{
+    const char *tab = memchr(s->p + a, '\t', b - a < 512 ? b - a : 512);
+    size_t i = tab ? (size_t)(tab - s->p) : a, e = i;
+
+    while (e > a && fl_digit(fl_back(s->p, e, 1)))
+        e--;
+    return e < i && e > a + 1 && fl_back(s->p, e, 1) == ':' ? i + 1 : a;
+}
+
+/* What a log puts in front of a mark, such as a time and a rank. */
+static fl_str prefix_of(const struct fl_scan *s, size_t mark)
+{
+    size_t a = mark;
+
+    while (a > 0 && mark - a < 512 && fl_back(s->p, a, 1) != '\n')
+        a--;
+    a = page_head(s, a, mark);
+    return fl_str_n(s->p + a, mark - a);
+}
+
+/* May a line of the same log have `n` bytes in front? Ranks and numbers of lines differ in length.
+ */
+static bool like_prefix(fl_str prefix, size_t n)
+{
+    return prefix.n ? n <= prefix.n + 8 && n + 8 >= prefix.n : n == 0;
+}
+
+/* Does the line [a, b) end in base64, as the inside of a key does? It goes from *from to *to. The
+ * last line of a key is short. */
+static bool key_line(const struct fl_scan *s, size_t a, size_t b, fl_str prefix, bool last,
+                     struct fl_span *out)
+{
+    size_t e = b, i;
+
+    a = page_head(s, a, b);
+    while (e > a && (fl_space(fl_back(s->p, e, 1)) || fl_quote(fl_back(s->p, e, 1)) ||
+                     fl_back(s->p, e, 1) == ','))
+        e--;
+    for (i = e; i > a && e - i <= 128 && base64(fl_back(s->p, i, 1));)
+        i--;
+    *out = (struct fl_span){.a = (uint32_t)i, .b = (uint32_t)e};
+    if (e - i > 128 || (!like_prefix(prefix, i - a) && fl_str_trim(fl_str_n(s->p + a, i - a)).n))
+        return false;
+    if (last && e > i && ((e - i) % 4 == 0 || fl_back(s->p, e, 1) == '='))
+        return true;
+    return e - i >= 24 && (e - i >= 60 || fl_opaque(s->p + i, e - i));
+}
+
+/* Headers and empty lines of a key, which stand between its mark and its lines. */
+static bool key_header(const struct fl_scan *s, size_t a, size_t b, fl_str prefix)
+{
+    static const fl_str heads[] = {{"Proc-Type:", 10}, {"DEK-Info:", 9}, {"Comment:", 8}};
+    fl_str line, end = fl_str_trim(prefix);
+
+    a = page_head(s, a, b);
+    line = fl_str_trim(fl_str_n(s->p + a, b - a));
+    if (line.n == 0)
+        return true;
+    for (size_t k = 0; k < sizeof(heads) / sizeof(*heads); k++) {
+        ptrdiff_t at = fl_str_find(line, heads[k]);
+        if (at == 0 || (at > 0 && like_prefix(prefix, (size_t)at)))
+            return true;
+    }
+    if (end.n > 4)
+        end = fl_str_from(end, end.n - 4);
+    return end.n && like_prefix(prefix, line.n) && fl_str_ends(line, end);
+}
+
+/* Base64 in the very line of a mark, whose line ends became blanks: from `i` on. */
+static void key_behind(struct fl_scan *s, size_t i)
+{
+    size_t e;
+
+    for (;; i = e) {
+        while (fl_blank(s->p[i]))
+            i++;
+        for (e = i; e < s->n && base64(s->p[e]);)
+            e++;
+        if (e - i < 24 || !(e - i >= 60 || fl_opaque(s->p + i, e - i)))
+            return;
+        fl_scan_add(s, i, e, FL_REDACT_SECRET);
+    }
+}
+
+/* Lines of a key behind `i`, in the line of a BEGIN that has no END. */
+static void key_after(struct fl_scan *s, size_t i, fl_str prefix)
+{
+    size_t b, limit = i + PEM_MAX < s->n ? i + PEM_MAX : s->n;
+    struct fl_span at;
+
+    while (i < limit && s->p[i] == '-')
+        i++;
+    key_behind(s, i);
     for (i = line_end(s, i, limit); i < limit; i = b) {
         b = line_end(s, i + 1, limit);
-        if (key_line(s, i + 1, b, &from))
-            fl_scan_add(s, from, b, FL_REDACT_SECRET);
-        else if (b > i + 1 && !memchr(s->p + i + 1, ':', b - i - 1)) /* headers may stand there */
+        if (key_line(s, i + 1, b, prefix, false, &at))
+            fl_scan_add(s, at.a, at.b, FL_REDACT_SECRET);
+        else if (!key_header(s, i + 1, b, prefix))
             break;
     }
 }
 
+/* Lines of a key before the dashes of an END at `i`. */
 static void key_before(struct fl_scan *s, size_t i)
 {
-    size_t from, a, b = i, limit = i > PEM_MAX ? i - PEM_MAX : 0;
+    fl_str prefix = prefix_of(s, i);
+    size_t a, b = i, limit = i > PEM_MAX ? i - PEM_MAX : 0;
+    struct fl_span at;
+    bool last = true;
 
     while (b > limit && fl_back(s->p, b, 1) != '\n')
         b--;
     for (; b > limit; b = a) {
         for (a = b - 1; a > limit && fl_back(s->p, a, 1) != '\n';)
             a--;
-        if (key_line(s, a, b - 1, &from))
-            fl_scan_add(s, from, b - 1, FL_REDACT_SECRET);
-        else if (b - a > 1)
+        if (key_line(s, a, b - 1, prefix, last, &at))
+            fl_scan_add(s, at.a, at.b, FL_REDACT_SECRET);
+        else if (!key_header(s, a, b - 1, prefix))
             break;
+        last &= b - a <= 1;
     }
 }
 
 /* Whether the lines from behind `i`, in the line of a BEGIN, up to `end`, in that of an END, are
  * the inside of a key. On a page the two may stand far from each other, with evidence between them.
  */
-static bool key_whole(const struct fl_scan *s, size_t i, size_t end)
+static bool key_whole(const struct fl_scan *s, size_t i, size_t end, fl_str prefix)
 {
-    size_t from, b;
+    struct fl_span at;
+    size_t b, next;
 
     for (i = line_end(s, i, end); i < end; i = b) {
-        fl_str line;
         b = line_end(s, i + 1, end);
-        if (b == end || line_end(s, b + 1, end) == end) /* END's own, and the short one before it */
+        if (b == end)
             return true;
-        line = fl_str_n(s->p + i + 1, b - i - 1);
-        if (!key_line(s, i + 1, b, &from) && fl_str_trim(line).n &&
-            !fl_str_has(line, FL_S("Proc-Type:")) && !fl_str_has(line, FL_S("DEK-Info:")))
+        for (next = b; next < end && s->p[next] == '\n';) /* an escaped line end is two */
+            next++;
+        if (!key_line(s, i + 1, b, prefix, line_end(s, next, end) == end, &at) &&
+            !key_header(s, i + 1, b, prefix))
             return false;
     }
     return true;
@@ -422,6 +510,7 @@ static void scan_pem(struct fl_scan *s)
         bool begin = head + 6 < s->n && memcmp(s->p + head, "BEGIN ", 6) == 0;
         bool end = head + 4 < s->n && memcmp(s->p + head, "END ", 4) == 0;
         ptrdiff_t key = begin || end ? find(s, head, stop, priv) : -1, tail;
+        fl_str prefix;
         i = head;
         if (key < 0)
             continue;
@@ -432,8 +521,9 @@ static void scan_pem(struct fl_scan *s)
         }
         limit = a + PEM_MAX < s->n ? a + PEM_MAX : s->n;
         tail = find(s, (size_t)key, limit, FL_S("-----END "));
-        if (tail < 0 || !key_whole(s, (size_t)key, (size_t)tail)) {
-            key_after(s, (size_t)key);
+        prefix = prefix_of(s, a);
+        if (tail < 0 || !key_whole(s, (size_t)key, (size_t)tail, prefix)) {
+            key_after(s, (size_t)key + priv.n, prefix);
             continue;
         }
         stop = (size_t)tail + 60 < s->n ? (size_t)tail + 60 : s->n;
