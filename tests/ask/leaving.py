@@ -1,6 +1,6 @@
 """leaving.py DIAGNOSE SERVER: what leaves the machine.
 
-Ten secrets of each of fifty shapes are planted into the lines that a prompt shows, of jobs that no
+Ten secrets of each of 56 shapes are planted into the lines that a prompt shows, of jobs that no
 rule resolves, and the jobs are sent to a server that keeps what it gets: no piece of twelve bytes of
 any secret is in it, nor in what `diagnose prompt` prints, nor in a recording. Then the size: at most
 6,000 tokens for every case and for a log of 20 MB, and the time that asking takes beside the model's.
@@ -31,6 +31,8 @@ SHAPES = [
     "X-Api-Key: {m40}", "MLFLOW_TRACKING_PASSWORD={l24}", "COMET_API_KEY={m25}",
     "https://store.example/obj?X-Amz-Signature={x64}", "https://x.blob.core/c?sv=1&sig={m43}%3D",
     "KAGGLE_KEY={x32}", "glsa_{m32}_{x8}", "tskey-auth-{m12}-{m32}",
+    "export ACME_KEY={l12}", "setenv DB_PWD {m12}", "wandb login --relogin {x40}",
+    "password {m12}7 rejected", "Password for bob: {m12}7", "mysql -u root -p{m16}",
 ]
 SETS = {"m": string.ascii_letters + string.digits, "t": string.ascii_letters + string.digits + "-_",
         "x": "0123456789abcdef", "u": string.ascii_uppercase + string.digits, "d": string.digits,
