@@ -252,28 +252,34 @@ static void test_plain(void **state)
     static const struct {
         const char *url;
         bool redact, listed, plain;
+        const char *proxy;
     } rows[] = {
-        {"http://127.0.0.1:8080/v1", false, false, true},
-        {"http://127.0.0.1:8080/v1", true, false, false},
-        {"http://localhost:8080/v1", false, false, true},
-        {"http://[::1]:8080/v1", false, false, true},
-        {"http://127.0.0.1.evil.example/v1", false, false, false},
-        {"http://localhost.evil.example/v1", false, false, false},
-        {"http://127.0.0.1@evil.example/v1", false, false, false},
-        {"http://127.0.0.1:80@evil.example/v1", false, false, false},
-        {"http://localhost#@evil.example/v1", false, false, true},
-        {"http://10.0.0.5:8080/v1", false, false, false},
-        {"http://0.0.0.0:8080/v1", false, false, false},
-        {"https://api.corp.example/v1", false, true, true},
-        {"https://api.corp.example/v1", false, false, false},
-        {"https://api.corp.example/v1", true, true, false},
-        {"https://api.corp.example/v1/", false, true, false},
-        {"https://api.corp.example.evil.example/v1", false, true, false},
+        {"http://127.0.0.1:8080/v1", false, false, true, NULL},
+        {"http://127.0.0.1:8080/v1", true, false, false, NULL},
+        {"http://localhost:8080/v1", false, false, true, NULL},
+        {"http://[::1]:8080/v1", false, false, true, NULL},
+        {"http://127.0.0.1.evil.example/v1", false, false, false, NULL},
+        {"http://localhost.evil.example/v1", false, false, false, NULL},
+        {"http://127.0.0.1@evil.example/v1", false, false, false, NULL},
+        {"http://127.0.0.1:80@evil.example/v1", false, false, false, NULL},
+        {"http://localhost#@evil.example/v1", false, false, true, NULL},
+        {"http://10.0.0.5:8080/v1", false, false, false, NULL},
+        {"http://0.0.0.0:8080/v1", false, false, false, NULL},
+        {"https://api.corp.example/v1", false, true, true, NULL},
+        {"https://api.corp.example/v1", false, false, false, NULL},
+        {"https://api.corp.example/v1", true, true, false, NULL},
+        {"https://api.corp.example/v1/", false, true, false, NULL},
+        {"https://api.corp.example.evil.example/v1", false, true, false, NULL},
+        {"http://127.0.0.1:8080/v1", false, false, true, ""},
+        {"http://127.0.0.1:8080/v1", false, false, true, "http://localhost:3128"},
+        {"http://127.0.0.1:8080/v1", false, false, false, "http://proxy.corp.example:3128"},
+        {"http://localhost:8080/v1", false, false, false, "socks5h://10.0.0.5:1080"},
+        {"https://api.corp.example/v1", false, true, true, "http://proxy.corp.example:3128"},
     };
 
     (void)state;
     for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
-        struct fl_llm_endpoint e = {.url = rows[i].url};
+        struct fl_llm_endpoint e = {.url = rows[i].url, .proxy = rows[i].proxy};
         struct fl_ask_config c = {
             .redact = rows[i].redact, .plain_to = plain_to, .nplain_to = rows[i].listed};
         if (fl_ask_plain(&c, &e) != rows[i].plain)
