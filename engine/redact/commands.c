@@ -29,11 +29,19 @@ static size_t blanks(const struct fl_scan *s, size_t i)
     return i;
 }
 
-/* The end of the word at `i`: a blank or a quote, without punctuation behind it. */
+/* The end of the word at `i`: a blank or a quote, without punctuation behind it; behind a quote its
+ * other one. */
 static size_t word_end(const struct fl_scan *s, size_t i)
 {
     size_t e = i;
 
+    if (fl_quote(fl_back(s->p, i, 1))) { /* to the other quote */
+        while (e < s->n && e - i < LOOK && !fl_eol(s->p[e]) && s->p[e] != fl_back(s->p, i, 1))
+            e++;
+        if (s->p[e] == fl_back(s->p, i, 1))
+            return e;
+        e = i;
+    }
     while (e < s->n && e - i < LOOK && !fl_space(s->p[e]) && !fl_quote(s->p[e]))
         e++;
     while (e > i && memchr(".,;:)]}\\", fl_back(s->p, e, 1), 8))
@@ -111,7 +119,7 @@ static void login_key(struct fl_scan *s, size_t b)
     }
 }
 
-enum takes { SPACED = 1, GLUED = 2, NAME = 4, LOGIN = 8 };
+enum takes { SPACED = 1, GLUED = 2, NAME = 4, LOGIN = 8, MACHINE = 16 };
 struct flag {
     const char *tool;
     char letter;
@@ -139,6 +147,11 @@ static void tool_flag(struct fl_scan *s, size_t a)
         {"scancel", 'u', SPACED | NAME},
         {"qstat", 'u', SPACED | NAME},
         {"ssh", 'l', SPACED | NAME},
+        {"psql", 'U', SPACED | NAME},
+        {"login", 'u', SPACED | NAME},
+        {"psql", 'h', SPACED | MACHINE},
+        {"mysql", 'h', SPACED | MACHINE},
+        {"redis-cli", 'h', SPACED | MACHINE},
         {"curl", 'u', SPACED | GLUED | LOGIN},
     };
     bool glued = !fl_blank(s->p[a + 1]);
@@ -162,6 +175,8 @@ static void tool_flag(struct fl_scan *s, size_t a)
             }
         } else if (flags[k].takes & NAME) {
             fl_user_value(s, i, e);
+        } else if (flags[k].takes & MACHINE) {
+            fl_host_value(s, i, e, true);
         } else {
             fl_scan_add(s, i, e, FL_REDACT_SECRET);
         }
@@ -272,6 +287,21 @@ static void bucket_said(struct fl_scan *s, size_t b)
             fl_scan_add(s, i, e, FL_REDACT_BUCKET);
 }
 
+/* submitted by bob, owned by: bob */
+static void by_whom(struct fl_scan *s, size_t b)
+{
+    size_t i = b + 4, e;
+
+    if (b + 4 >= s->n || memcmp(s->low + b, " by", 3) != 0 ||
+        !(s->p[b + 3] == ' ' || (s->p[b + 3] == ':' && s->p[b + 4] == ' ')))
+        return;
+    i = blanks(s, i);
+    i += fl_quote(s->p[i]) != 0;
+    e = word_end(s, i);
+    if (!fl_ordinary(s->low + i, e - i))
+        fl_user_value(s, i, e);
+}
+
 void fl_scan_commands(struct fl_scan *s)
 {
     for (size_t i = 0, b; i<s->n; i = b> i ? b : i + 1) {
@@ -293,6 +323,8 @@ void fl_scan_commands(struct fl_scan *s)
             login_key(s, b);
         else if (fl_word_in(low, b - i, "chown\0chgrp\0"))
             owners(s, b);
+        else if (fl_word_in(low, b - i, "submitted\0owned\0"))
+            by_whom(s, b);
         else if (b - i >= 6 && memcmp(s->low + b - 6, "bucket", 6) == 0)
             bucket_said(s, b);
         else if (flag || memchr("dls", low[0], 3))

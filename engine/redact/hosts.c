@@ -407,10 +407,11 @@ static bool address_before(const struct fl_scan *s, size_t a)
     fl_str word = sign_and_word(s, a);
 
     return way(word) ||
-           fl_word_in(word.p, word.n,
-                      "host\0hosts\0peer\0peers\0addr\0address\0addresses\0ip\0via\0gateway\0"
-                      "server\0endpoint\0remote\0client\0ping\0traceroute\0nameserver\0dns\0"
-                      "route\0connect\0connected\0connecting\0ssh\0src\0dst\0");
+           fl_word_in(
+               word.p, word.n,
+               "telnet\0nc\0host\0hosts\0peer\0peers\0addr\0address\0addresses\0ip\0via\0gateway\0"
+               "server\0endpoint\0remote\0client\0ping\0traceroute\0nameserver\0dns\0"
+               "route\0connect\0connected\0connecting\0ssh\0src\0dst\0");
 }
 
 /* "10.1.2.3 (n07)", and the next column of a table of pods: the name of the address. */

@@ -202,12 +202,16 @@ static void connected(struct fl_scan *s, size_t a, size_t b)
     static const char words[] = "to\0with\0for\0from\0at\0by\0";
     bool store = s->p[b] == '(' && b - a >= 5 && memcmp(s->low + b - 5, "store", 5) == 0;
     size_t i = b + 1, e, port;
+    bool after = s->p[b] == ':' && s->p[b + 1] == ' ' && /* "Name or service not known: 'n07'" */
+                 fl_word_in(s->low + a, b - a, "known\0resolution\0");
     fl_str head;
 
-    if (!store && !(s->p[b] == ' ' && fl_word_in(s->low + a, b - a, words)))
+    if (!store && !after && !(s->p[b] == ' ' && fl_word_in(s->low + a, b - a, words)))
         return;
     head = fl_scan_head(s, a);
-    if (!store && !fl_str_has(head, FL_S("connect")) && !fl_str_has(head, FL_S("getaddrinfo")) &&
+    i += after;
+    if (!store && !(after && fl_str_has(head, FL_S("name"))) &&
+        !fl_str_has(head, FL_S("connect")) && !fl_str_has(head, FL_S("getaddrinfo")) &&
         !fl_str_has(head, FL_S("resolve")) && !fl_str_has(head, FL_S("lookup")))
         return;
     i += s->p[i] == '[' || fl_quote(s->p[i]);
@@ -252,6 +256,16 @@ static void reported(struct fl_scan *s, size_t colon)
         place(s, a, colon);
 }
 
+/* nas3:/export, at the colon. */
+static void exporting(struct fl_scan *s, size_t colon)
+{
+    size_t a = name_back(s, colon);
+
+    if ((fl_space(fl_back(s->p, a, 1)) || fl_quote(fl_back(s->p, a, 1))) &&
+        fl_alnum(s->p[colon + 2]) && fl_hosty(s->low + a, strcspn(s->p + a, ".:")))
+        place(s, a, colon);
+}
+
 void fl_scan_places(struct fl_scan *s)
 {
     for (size_t a = 0, end; a < s->n; a = end + 1) {
@@ -262,6 +276,8 @@ void fl_scan_places(struct fl_scan *s)
         for (size_t i = a; i < end; i++) {
             if (s->p[i] == ':' && s->p[i + 1] == ' ') {
                 reported(s, i);
+            } else if (s->p[i] == ':' && s->p[i + 1] == '/' && s->p[i + 2] != '/') {
+                exporting(s, i);
             } else if (s->p[i] == ':' && fl_digit(s->p[i + 1])) {
                 nccl(s, i);
                 ompi(s, i);

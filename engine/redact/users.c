@@ -333,14 +333,16 @@ static bool said_of_people(const struct fl_scan *s, size_t e)
         return true;
     while (fl_alpha(s->p[b]))
         b++;
-    return s->p[e] == ' ' && fl_word_in(s->low + e + 1, b - e - 1, words);
+    return (s->p[e] == ':' && s->p[e + 1] == ' ') ||
+           (s->p[e] == ' ' && fl_word_in(s->low + e + 1, b - e - 1, words));
 }
 
 /* `user bob` in prose: quoted, behind "for", "by", "as", "of", or before what is said of people. */
 static void prose_user(struct fl_scan *s, size_t a)
 {
-    size_t b = a + 4, i = b, e;
-    bool quoted, behind;
+    size_t b = a + 4, i = b, e, w;
+    bool quoted, behind, maybe;
+    fl_str word;
 
     if (fl_word(s->p[b]) || s->p[b] != ' ')
         return;
@@ -348,11 +350,13 @@ static void prose_user(struct fl_scan *s, size_t a)
     quoted = fl_quote(s->p[i]);
     i += quoted;
     e = user_end(s, i);
-    behind =
-        a > 4 && (memcmp(s->low + a - 4, "for ", 4) == 0 || memcmp(s->low + a - 3, "by ", 3) == 0 ||
-                  memcmp(s->low + a - 3, "as ", 3) == 0 || memcmp(s->low + a - 3, "of ", 3) == 0);
+    for (w = a > 0 ? a - 1 : 0; w > 0 && a - w < 12 && fl_word(fl_back(s->p, w, 1));)
+        w--;
+    word = fl_str_n(s->low + w, w + 1 < a ? a - 1 - w : 0);
+    behind = fl_blank(fl_back(s->p, a, 1)) && fl_word_in(word.p, word.n, "for\0by\0as\0of\0");
+    maybe = fl_word_in(word.p, word.n, "invalid\0unknown\0") || said_of_people(s, e);
     if (quoted ? s->p[e] != fl_back(s->p, i, 1)
-               : !behind && !(said_of_people(s, e) && !fl_ordinary(s->low + i, e - i)))
+               : !behind && !(maybe && !fl_ordinary(s->low + i, e - i)))
         return;
     fl_user_value(s, i, e);
 }
