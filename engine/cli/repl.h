@@ -20,9 +20,10 @@ struct repl {
     const struct fl_report *r;
     fl_memory *memory; /* NULL: none, or not wanted */
     fl_log *log;
-    unsigned talks; /* begun so far */
-    fl_talk *talk;  /* NULL until a question is asked */
-    FILE *talked;   /* what was asked and answered, for /save; NULL: could not be kept */
+    unsigned talks;  /* begun so far */
+    fl_talk *talk;   /* NULL until a question is asked */
+    FILE *talked;    /* what was asked and answered, for /save; NULL: could not be kept */
+    struct out copy; /* of `talked`, while what a search prints is kept too; else without a file */
     struct line line;
     bool leave;
 };

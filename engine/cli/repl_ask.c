@@ -20,7 +20,6 @@
 #include "out_incident.h"
 #include "out_text.h"
 
-#define SAVED_WIDTH 100
 #define NEIGHBOURS 3
 #define WIDTH_SAVED 100
 
@@ -152,25 +151,37 @@ static int ask_model(struct repl *x, const char *text)
 
 /* ---- without a model ---- */
 
+static void print_neighbours(struct repl *x, const fl_neighbours *n, bool lines)
+{
+    if (n && fl_neighbours_count(n)) {
+        fputs("Past incidents with such words:\n", x->o.f);
+        repl_neighbours(x, n);
+    } else if (!lines) {
+        fputs("Neither the log nor the past incidents hold anything of it.\n", x->o.f);
+    }
+}
+
+/* Searched once, printed on the screen and, without colours, into what is kept. */
 static void search_answer(struct repl *x, const char *text)
 {
     struct fl_search_opts so = {.k = NEIGHBOURS};
+    struct out screen = x->o;
     fl_neighbours *n = NULL;
-    size_t lines, incidents = 0;
+    bool lines;
     fl_err err;
 
-    lines = repl_look_words(x, text);
-    if (x->memory && fl_search_text(x->memory, text, &so, &n, &err)) {
+    x->copy = (struct out){.f = x->talked, .width = WIDTH_SAVED};
+    lines = repl_look_words(x, text) > 0;
+    if (x->memory && fl_search_text(x->memory, text, &so, &n, &err))
         cli_fail_err(&err);
-    } else if (n) {
-        incidents = fl_neighbours_count(n);
-        if (incidents)
-            fputs("Past incidents with such words:\n", x->o.f);
-        repl_neighbours(x, n);
+    print_neighbours(x, n, lines);
+    if (x->talked) {
+        x->o = x->copy;
+        print_neighbours(x, n, lines);
+        x->o = screen;
     }
+    x->copy.f = NULL;
     fl_neighbours_free(n);
-    if (!lines && !incidents)
-        fputs("Neither the log nor the past incidents hold anything of it.\n", x->o.f);
 }
 
 void repl_question(struct repl *x, const char *text)
@@ -196,15 +207,9 @@ void repl_question(struct repl *x, const char *text)
                                        "what a search for the words finds:",
                     0);
     }
-    search_answer(x, text);
-    if (x->talked) { /* the same for the file, which has no colours */
-        struct out shown = x->o;
+    if (x->talked)
         fputs("(answered by a search)\n", x->talked);
-        kept.width = SAVED_WIDTH;
-        x->o = kept;
-        search_answer(x, text);
-        x->o = shown;
-    }
+    search_answer(x, text);
 }
 
 /* ---- the model's verdict ---- */

@@ -17,15 +17,23 @@
 #define RANK_LINES 20
 #define ANSWER_LINES 6
 
+static void print_line(const struct out *o, const struct fl_log_line *l)
+{
+    unsigned room = o->width - 2, used;
+
+    fputs(l->asked && !l->match_len ? "> " : "  ", o->f);
+    used = out_place(o, &l->at, room / 2) + 2;
+    fputs("  ", o->f);
+    out_quote(o, l->text, l->match_at, l->match_len, room > used + 20 ? room - used : 20, 3);
+}
+
 static int show_line(void *ctx, const struct fl_log_line *l)
 {
     struct repl *x = ctx;
-    unsigned room = x->o.width - 2, used;
 
-    fputs(l->asked && !l->match_len ? "> " : "  ", x->o.f);
-    used = out_place(&x->o, &l->at, room / 2) + 2;
-    fputs("  ", x->o.f);
-    out_quote(&x->o, l->text, l->match_at, l->match_len, room > used + 20 ? room - used : 20, 3);
+    print_line(&x->o, l);
+    if (x->copy.f)
+        print_line(&x->copy, l);
     return ferror(x->o.f);
 }
 
@@ -34,15 +42,21 @@ static struct fl_log_look look(struct repl *x, size_t limit)
     return (struct fl_log_look){.limit = limit, .cancel = &x->line.stop, .fn = show_line, .ctx = x};
 }
 
+static void print_seen(const struct out *o, const struct fl_log_seen *seen, const char *more)
+{
+    if (seen->note[0])
+        out_wrapped(o, "NOTE", seen->note, 0);
+    if (seen->stopped)
+        fputs("(stopped)\n", o->f);
+    else if (seen->more)
+        fprintf(o->f, "%s\n", more);
+}
+
 static void tell_seen(struct repl *x, const struct fl_log_seen *seen, const char *more)
 {
-    if (seen->note[0]) {
-        out_wrapped(&x->o, "NOTE", seen->note, 0);
-    }
-    if (seen->stopped)
-        fputs("(stopped)\n", x->o.f);
-    else if (seen->more)
-        fprintf(x->o.f, "%s\n", more);
+    print_seen(&x->o, seen, more);
+    if (x->copy.f)
+        print_seen(&x->copy, seen, more);
 }
 
 static bool is_number(const char *text)

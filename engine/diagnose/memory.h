@@ -103,6 +103,13 @@ void fl_neighbours_put(fl_json *root, const struct fl_neighbour *v, size_t n);
 
 /* ---- space.c ---- */
 
+/* Numbers as the store tells them: zeroed at first, `v` freed with fl_free. */
+struct fl_numbers {
+    int64_t *v;
+    size_t n, cap;
+};
+int fl_numbers_add(void *numbers, int64_t number, fl_err *err); /* an fl_store_number_fn */
+
 /* Embeds, with the local model, what has no vector of it yet. */
 int fl_memory_embed_missing(struct fl_memory *m, uint64_t *embedded,
                             int (*told)(void *ctx, uint64_t done, uint64_t total), void *ctx,

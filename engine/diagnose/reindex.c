@@ -77,21 +77,6 @@ static int rewind_source(void *ctx, fl_err *err)
     return FL_OK;
 }
 
-struct gone {
-    int64_t *v;
-    size_t n, cap;
-};
-
-static int add_gone(void *ctx, int64_t number, fl_err *err)
-{
-    struct gone *g = ctx;
-
-    if (fl_grow((void **)&g->v, &g->cap, g->n + 1, sizeof(*g->v)))
-        return fl_fail_nomem(err);
-    g->v[g->n++] = number;
-    return FL_OK;
-}
-
 /* The numbers up to the mark, counted: what a new index will hold. */
 struct counting {
     uint64_t n;
@@ -112,7 +97,7 @@ static int update(fl_memory *m, struct fl_space *sp, const struct fl_index_head 
     struct fl_index_head want = *head;
     struct source s = {.m = m, .sp = sp, .upto = head->last_id, .dim = head->dim};
     struct fl_index_source source = {next_batch, rewind_source, &s};
-    struct gone gone = {0};
+    struct fl_numbers gone = {0};
     fl_index *ix = NULL;
     char from[4300];
     fl_err why = {0};
@@ -128,7 +113,8 @@ static int update(fl_memory *m, struct fl_space *sp, const struct fl_index_head 
     fl_index_free(ix);
     s.after = s.first = want.last_id;
     r = fl_store_tombstones(m->store, head->model[0] ? fl_str_c(head->model) : FL_S(""),
-                            fl_space_number(m, sp, "generation.tombstone"), add_gone, &gone, err);
+                            fl_space_number(m, sp, "generation.tombstone"), fl_numbers_add, &gone,
+                            err);
     if (!r && head->count + gone.n > want.count &&
         (head->count + gone.n - want.count) * CHANGED_SHARE > want.count)
         r = 1;

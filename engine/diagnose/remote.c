@@ -278,10 +278,20 @@ int fl_remote_pieces(struct fl_memory *m, const struct fl_pieces *p, fl_arena *a
 /* The texts of one incident as they may be sent, and which pieces they are. */
 struct sendable {
     int64_t number;
+    uint64_t hash; /* of the texts as they are stored */
     fl_str text[FL_INCIDENT_TEXTS];
     uint32_t at[FL_INCIDENT_TEXTS];
     size_t n;
 };
+
+static uint64_t hash_of(const fl_str *texts, size_t n)
+{
+    uint64_t hash = n;
+
+    for (size_t i = 0; i < n; i++)
+        hash = fl_hash64(texts[i].p, texts[i].n, hash);
+    return hash;
+}
 
 static int sendable(struct fl_memory *m, int64_t number, fl_arena *a, struct sendable *out,
                     fl_err *err)
@@ -296,18 +306,10 @@ static int sendable(struct fl_memory *m, int64_t number, fl_arena *a, struct sen
     if (r)
         return r;
     n = fl_incident_texts(&inc, a, out->text);
+    out->hash = hash_of(out->text, n);
     r = prepare(m->remote, NULL, out->text, n, a, err);
     out->n = r ? 0 : with_text(out->text, n, out->at);
     return r;
-}
-
-static bool same_texts(const struct sendable *a, const struct sendable *b)
-{
-    bool same = a->n == b->n;
-
-    for (size_t i = 0; same && i < a->n; i++)
-        same = a->at[i] == b->at[i] && fl_str_eq(a->text[i], b->text[i]);
-    return same;
 }
 
 /* Stores the vectors of an incident, unless it has become another while they were made: then it is
@@ -318,14 +320,17 @@ static int put(struct fl_memory *m, const struct sendable *s, const float *float
     struct fl_store_model model = fl_space_model(&m->remote->space);
     struct fl_store_vector v[FL_INCIDENT_TEXTS];
     int8_t *bytes = fl_arena_alloc(a, (s->n + 1) * model.dim);
-    struct sendable *now = fl_arena_alloc(a, sizeof(*now));
+    fl_str now[FL_INCIDENT_TEXTS];
+    struct fl_incident inc;
     int r;
 
-    if (!bytes || !now)
+    if (!bytes)
         return fl_fail_nomem(err);
-    r = sendable(m, s->number, a, now, err);
-    if (r || !same_texts(s, now))
-        return r;
+    r = fl_store_get_number(m->store, s->number, a, &inc, err);
+    if (r)
+        return r == FL_ENOTFOUND ? FL_OK : r; /* removed meanwhile */
+    if (hash_of(now, fl_incident_texts(&inc, a, now)) != s->hash)
+        return FL_OK;
     fl_space_rows(model.dim, s->number, floats, s->n, bytes, v);
     for (size_t i = 0; i < s->n; i++)
         v[i].piece = s->at[i];
@@ -569,31 +574,16 @@ double fl_remote_cosine(struct fl_memory *m, double cosine)
 
 /* ---- a reindex ---- */
 
-struct numbers {
-    int64_t *v;
-    size_t n, cap;
-};
-
-static int add_number(void *ctx, int64_t number, fl_err *err)
-{
-    struct numbers *x = ctx;
-
-    if (fl_grow((void **)&x->v, &x->cap, x->n + 1, sizeof(*x->v)))
-        return fl_fail_nomem(err);
-    x->v[x->n++] = number;
-    return FL_OK;
-}
-
 int fl_remote_refresh(struct fl_memory *m, bool full, uint64_t *embedded,
                       int (*told)(void *ctx, uint64_t done, uint64_t total), void *ctx, fl_err *err)
 {
-    struct numbers x = {NULL, 0, 0};
+    struct fl_numbers x = {NULL, 0, 0};
     int r = check_model(m, full, err);
 
     *embedded = 0;
     if (!r)
-        r = fl_store_missing(m->store, fl_str_c(m->remote->space.embedder.name), 0, add_number, &x,
-                             err);
+        r = fl_store_missing(m->store, fl_str_c(m->remote->space.embedder.name), 0, fl_numbers_add,
+                             &x, err);
     for (size_t at = 0; !r && at < x.n; at += AT_ONCE) {
         size_t n = x.n - at < AT_ONCE ? x.n - at : AT_ONCE;
         if (told)

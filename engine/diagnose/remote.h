@@ -12,10 +12,9 @@
 /* `memory.embedding` of the configuration. */
 struct fl_embedding_config {
     struct fl_llm_endpoint endpoint;
-    unsigned batch;                  /* texts a request; 0: 32 */
     const struct fl_ask_config *llm; /* what to redact, and for whom not */
 };
-/* Reads the map: the keys of an endpoint, of which `url` and `model` are needed, and `batch`.
+/* Reads the map: the keys of an endpoint, of which `url` and `model` are needed.
  * Everything in the arena. */
 int fl_embedding_config_read(const fl_yaml *map, const struct fl_ask_config *llm, fl_arena *a,
                              struct fl_embedding_config *out, fl_err *err);

@@ -100,19 +100,14 @@ static int embed_incident(struct fl_memory *m, int64_t number, fl_err *err)
     return r == FL_ENOTFOUND ? FL_OK : r; /* removed meanwhile */
 }
 
-struct numbers {
-    int64_t *v;
-    size_t n, cap;
-};
-
-static int add_number(void *ctx, int64_t number, fl_err *err)
+int fl_numbers_add(void *numbers, int64_t number, fl_err *err)
 {
-    struct numbers *x = ctx;
+    struct fl_numbers *x = numbers;
 
     if (fl_grow((void **)&x->v, &x->cap, x->n + 1, sizeof(*x->v)))
         return fl_fail_nomem(err);
     x->v[x->n++] = number;
-    return 0;
+    return FL_OK;
 }
 
 /* What the store was like when all had vectors: while that is so no incident has to be looked at,
@@ -139,7 +134,7 @@ static bool embedded_before(struct fl_memory *m, char now[160])
 /* One transaction's worth. Which have none is asked inside of it: two processes that both gave an
  * incident vectors would each drop the other's, and an index that is being made would count wrong.
  */
-static int embed_some(struct fl_memory *m, struct numbers *x,
+static int embed_some(struct fl_memory *m, struct fl_numbers *x,
                       int (*told)(void *ctx, uint64_t done, uint64_t total), void *ctx,
                       uint64_t before, fl_err *err)
 {
@@ -148,8 +143,8 @@ static int embed_some(struct fl_memory *m, struct numbers *x,
     if (r)
         return r;
     x->n = 0;
-    r = fl_store_missing(m->store, fl_str_c(m->local.embedder.name), EMBED_AT_ONCE, add_number, x,
-                         err);
+    r = fl_store_missing(m->store, fl_str_c(m->local.embedder.name), EMBED_AT_ONCE, fl_numbers_add,
+                         x, err);
     for (size_t i = 0; !r && i < x->n; i++) {
         r = embed_incident(m, x->v[i], err);
         if (!r && told && i % 256 == 0)
@@ -165,7 +160,7 @@ int fl_memory_embed_missing(struct fl_memory *m, uint64_t *embedded,
                             int (*told)(void *ctx, uint64_t done, uint64_t total), void *ctx,
                             fl_err *err)
 {
-    struct numbers x = {0};
+    struct fl_numbers x = {0};
     uint64_t done = 0;
     int64_t first = -1;
     char before[160];
@@ -176,7 +171,7 @@ int fl_memory_embed_missing(struct fl_memory *m, uint64_t *embedded,
     if (embedded_before(m, before))
         return FL_OK;
     /* A look without a lock first: mostly there is nothing to do. */
-    r = fl_store_missing(m->store, fl_str_c(m->local.embedder.name), 1, add_number, &x, err);
+    r = fl_store_missing(m->store, fl_str_c(m->local.embedder.name), 1, fl_numbers_add, &x, err);
     while (!r && x.n && x.v[0] != first) { /* one that cannot be given any is passed over */
         first = x.v[0];
         r = embed_some(m, &x, told, ctx, done, err);

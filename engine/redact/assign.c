@@ -202,13 +202,6 @@ static enum meaning classify(const struct fl_scan *s, struct name *n)
     return NONE;
 }
 
-static size_t blanks(const struct fl_scan *s, size_t i)
-{
-    while (fl_blank(s->p[i]))
-        i++;
-    return i;
-}
-
 /* Backslashes and a quote: behind it, or `i`. *q is 0 or the quote. */
 static size_t quote(const struct fl_scan *s, size_t i, char *q, size_t *slashes)
 {
@@ -296,14 +289,14 @@ static size_t value_word(const struct fl_scan *s, size_t i)
     if (k + 5 >= s->n || memcmp(s->low + k, "value", 5) != 0)
         return 0;
     k = quote(s, k + 5, &q, &n);
-    k = blanks(s, k);
+    k = fl_blanks(s, k);
     return s->p[k] == ':' || s->p[k] == '=' ? k + 1 : 0;
 }
 
 /* | key | x | */
 static size_t table_cell(const struct fl_scan *s, const struct name *n)
 {
-    size_t a = n->a, k = blanks(s, n->b);
+    size_t a = n->a, k = fl_blanks(s, n->b);
 
     while (fl_blank(fl_back(s->p, a, 1)))
         a--;
@@ -376,23 +369,23 @@ static size_t value_start(const struct fl_scan *s, const struct name *n, struct 
         return len;
     k = quote(s, n->b, &q, &slashes);
     k += k > n->b && s->p[k] == ']'; /* os.environ["TOKEN"] = "x" */
-    len = sign(s, blanks(s, k), &colon);
+    len = sign(s, fl_blanks(s, k), &colon);
     if (len) {
-        size_t at = blanks(s, k) + len;
+        size_t at = fl_blanks(s, k) + len;
         v->spaced = colon && fl_blank(s->p[at]);
         /* JSON laid out over lines keeps key and value together; so does YAML but for blocks */
-        return blanks(s, at);
+        return fl_blanks(s, at);
     }
     if ((n->upper || n->means == PASSWORD) && (len = value_word(s, k)) != 0)
         return len;
-    if (q && s->p[blanks(s, k)] == ',') { /* ['--token', 'x'], ('TOKEN', 'x') */
-        size_t at = blanks(s, blanks(s, k) + 1), behind = quote(s, at, &q, &slashes);
+    if (q && s->p[fl_blanks(s, k)] == ',') { /* ['--token', 'x'], ('TOKEN', 'x') */
+        size_t at = fl_blanks(s, fl_blanks(s, k) + 1), behind = quote(s, at, &q, &slashes);
         if (behind != at && (n->flag || n->upper))
             return at;
     }
     if ((n->flag && fl_blank(s->p[n->b])) ||
         (n->upper && n->means <= KEY && n->means != NONE && set_by_word(s, n)))
-        return blanks(s, n->b);
+        return fl_blanks(s, n->b);
     return 0;
 }
 
@@ -403,7 +396,7 @@ static bool read_value(const struct fl_scan *s, const struct name *n, struct val
 
     if (i == 0)
         return false;
-    i = blanks(s, i);
+    i = fl_blanks(s, i);
     if ((s->low[i] == 'b' || s->low[i] == 'r' || s->low[i] == 'u' || s->low[i] == 'f') &&
         fl_quote(s->p[i + 1]))
         i++;
@@ -572,7 +565,7 @@ static void header(struct fl_scan *s, const struct name *n, struct value *v)
         return;
     }
     if (scheme)
-        a = blanks(s, e);
+        a = fl_blanks(s, e);
     if (a >= end) /* "Bearer " and no more */
         return;
     /* schemes with parameters run on, a lone token ends at a blank */
@@ -623,7 +616,7 @@ static void short_forms(struct fl_scan *s, const struct name *n)
     if (s->p[n->b] != ' ' || !(word || flag))
         return;
     head = fl_scan_head(s, n->a);
-    i = blanks(s, n->b);
+    i = fl_blanks(s, n->b);
     i += fl_quote(s->p[i]) != 0;
     if (fl_str_has(head, FL_S("login ")) || (flag && fl_str_has(head, FL_S("sshpass"))))
         fl_scan_add(s, i, bare_end(s, i, false, LOOK), FL_REDACT_SECRET);

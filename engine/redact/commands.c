@@ -22,13 +22,6 @@ fl_str fl_scan_head(const struct fl_scan *s, size_t at)
     return fl_str_n(s->low + a, at - a);
 }
 
-static size_t blanks(const struct fl_scan *s, size_t i)
-{
-    while (fl_blank(s->p[i]))
-        i++;
-    return i;
-}
-
 /* The end of the word at `i`: a blank or a quote, without punctuation behind it; behind a quote its
  * other one. */
 static size_t word_end(const struct fl_scan *s, size_t i)
@@ -70,14 +63,14 @@ static bool mixed(const struct fl_scan *s, size_t a, size_t b, size_t least)
 /* password [is|was] X, and password for bob: X */
 static void password_said(struct fl_scan *s, size_t b)
 {
-    size_t i = blanks(s, b), e, least = 6;
+    size_t i = fl_blanks(s, b), e, least = 6;
 
     if (!fl_blank(s->p[b]))
         return;
     if (memcmp(s->low + i, "for ", i + 4 <= s->n ? 4 : 0) == 0 && i + 4 <= s->n) {
-        i = blanks(s, i + 4);
+        i = fl_blanks(s, i + 4);
         if (i + 5 <= s->n && memcmp(s->low + i, "user ", 5) == 0)
-            i = blanks(s, i + 5);
+            i = fl_blanks(s, i + 5);
         i += fl_quote(s->p[i]) != 0;
         e = word_end(s, i);
         if (memchr(s->p + i, '/', e - i)) /* a URL; its login is urls.c's */
@@ -86,12 +79,12 @@ static void password_said(struct fl_scan *s, size_t b)
         e += fl_quote(s->p[e]) != 0;
         if (s->p[e] != ':')
             return;
-        i = blanks(s, e + 1);
+        i = fl_blanks(s, e + 1);
         least = 4;
     } else if (i + 3 <= s->n && memcmp(s->low + i, "is ", 3) == 0) {
-        i = blanks(s, i + 3);
+        i = fl_blanks(s, i + 3);
     } else if (i + 4 <= s->n && memcmp(s->low + i, "was ", 4) == 0) {
-        i = blanks(s, i + 4);
+        i = fl_blanks(s, i + 4);
     }
     i += fl_quote(s->p[i]) != 0;
     e = word_end(s, i);
@@ -105,7 +98,7 @@ static void login_key(struct fl_scan *s, size_t b)
     size_t i = b, e;
 
     for (int word = 0; word < 5 && fl_blank(s->p[i]); word++, i = e) {
-        i = blanks(s, i);
+        i = fl_blanks(s, i);
         i += fl_quote(s->p[i]) != 0;
         e = word_end(s, i);
         if (e == i)
@@ -155,7 +148,7 @@ static void tool_flag(struct fl_scan *s, size_t a)
         {"curl", 'u', SPACED | GLUED | LOGIN},
     };
     bool glued = !fl_blank(s->p[a + 1]);
-    size_t i = blanks(s, a + 1), e;
+    size_t i = fl_blanks(s, a + 1), e;
     fl_str head = fl_scan_head(s, a - 1);
 
     i += fl_quote(s->p[i]) != 0;
@@ -205,12 +198,12 @@ static void owners(struct fl_scan *s, size_t b)
     do {
         if (!fl_blank(s->p[i]))
             return;
-        i = blanks(s, i);
+        i = fl_blanks(s, i);
         e = word_end(s, i);
     } while (s->p[i] == '-' && e > i && (i = e) != 0);
     for (c = i; c < e && s->p[c] != ':';)
         c++;
-    if (c == e && !(fl_blank(s->p[e]) && memchr("/.~$", s->p[blanks(s, e)], 4)))
+    if (c == e && !(fl_blank(s->p[e]) && memchr("/.~$", s->p[fl_blanks(s, e)], 4)))
         return;
     fl_user_value(s, i, c);
     if (c < e && !fl_ordinary(s->low + c + 1, e - c - 1))
@@ -227,17 +220,17 @@ static void listed(struct fl_scan *s, size_t a)
     if (i - a < 9 || !memchr("-dls", fl_back(s->p, i, 10), 4))
         return;
     i += s->p[i] == '+' || s->p[i] == '.' || s->p[i] == '@';
-    if (!fl_blank(s->p[i]) || !fl_digit(s->p[blanks(s, i)]))
+    if (!fl_blank(s->p[i]) || !fl_digit(s->p[fl_blanks(s, i)]))
         return;
-    for (i = blanks(s, i); fl_digit(s->p[i]);)
+    for (i = fl_blanks(s, i); fl_digit(s->p[i]);)
         i++;
     if (!fl_blank(s->p[i]))
         return;
-    i = blanks(s, i);
+    i = fl_blanks(s, i);
     e = word_end(s, i);
     fl_user_value(s, i, e);
-    if (fl_blank(s->p[e]) && fl_alpha(s->p[blanks(s, e)])) {
-        i = blanks(s, e);
+    if (fl_blank(s->p[e]) && fl_alpha(s->p[fl_blanks(s, e)])) {
+        i = fl_blanks(s, e);
         fl_user_value(s, i, word_end(s, i));
     }
 }
@@ -295,7 +288,7 @@ static void by_whom(struct fl_scan *s, size_t b)
     if (b + 4 >= s->n || memcmp(s->low + b, " by", 3) != 0 ||
         !(s->p[b + 3] == ' ' || (s->p[b + 3] == ':' && s->p[b + 4] == ' ')))
         return;
-    i = blanks(s, i);
+    i = fl_blanks(s, i);
     i += fl_quote(s->p[i]) != 0;
     e = word_end(s, i);
     if (!fl_ordinary(s->low + i, e - i))

@@ -104,6 +104,13 @@ static inline bool fl_blank(char c)
 {
     return c == ' ' || c == '\t';
 }
+/* Behind the blanks at `i`. */
+static inline size_t fl_blanks(const struct fl_scan *s, size_t i)
+{
+    while (fl_blank(s->p[i]))
+        i++;
+    return i;
+}
 static inline bool fl_eol(char c)
 {
     return c == '\n' || c == '\r' || c == 0;

@@ -260,11 +260,7 @@ static void numbered(struct fl_scan *s, size_t paren)
 /* ssh bob@n12: the host follows, too. */
 static bool behind_ssh(const struct fl_scan *s, size_t a)
 {
-    size_t line = a;
-
-    while (line > 0 && a - line < 200 && fl_back(s->p, line, 1) != '\n')
-        line--;
-    for (size_t i = line; i + 4 <= a; i++)
+    for (size_t i = a - fl_scan_head(s, a).n; i + 4 <= a; i++)
         if (!fl_word(fl_back(s->p, i, 1)) &&
             (memcmp(s->low + i, "ssh ", 4) == 0 || memcmp(s->low + i, "scp ", 4) == 0 ||
              memcmp(s->low + i, "sftp ", 5) == 0 || memcmp(s->low + i, "rsync ", 6) == 0))

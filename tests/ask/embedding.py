@@ -4,14 +4,12 @@ It finds what the local model cannot, gets nothing but redacted text, and whatev
 local result is there, in time, with one sentence.
 """
 import hashlib
-import http.server
 import json
 import re
 import shutil
 import signal
 import subprocess
 import sys
-import threading
 import time
 
 import lab
@@ -52,43 +50,22 @@ srun: error: node-b03: tasks 8-15: Exited with exit code 1
 """
 
 
-class Embedder:
+class Embedder(lab.Posted):
     """Vectors out of hashes of words; those of ALIKE are one word to it."""
 
     def __init__(self):
         self.texts, self.salt, self.dim, self.fail_after, self.delay = [], "", DIM, None, 0
         self.requests = 0
-        me = self
+        super().__init__(self.reply)
 
-        class Handler(http.server.BaseHTTPRequestHandler):
-            protocol_version = "HTTP/1.1"
-
-            def log_message(self, *_):
-                pass
-
-            def do_POST(self):
-                body = json.loads(self.rfile.read(int(self.headers.get("Content-Length", 0))))
-                me.requests += 1
-                time.sleep(me.delay)
-                broken = me.fail_after is not None and me.requests > me.fail_after
-                if not broken:
-                    me.texts += body["input"]
-                out = json.dumps({"error": {"message": "no such luck"}} if broken else {"data": [
-                    {"index": i, "embedding": me.vector(t)} for i, t in enumerate(body["input"])]})
-                self.send_response(400 if broken else 200)
-                self.send_header("Content-Type", "application/json")
-                self.send_header("Content-Length", str(len(out)))
-                self.end_headers()
-                self.wfile.write(out.encode())
-
-        class Server(http.server.ThreadingHTTPServer):
-            daemon_threads = True
-
-            def handle_error(self, *_):
-                pass
-
-        self.server = Server(("127.0.0.1", 0), Handler)
-        threading.Thread(target=self.server.serve_forever, daemon=True).start()
+    def reply(self, body, _):
+        self.requests += 1
+        time.sleep(self.delay)
+        if self.fail_after is not None and self.requests > self.fail_after:
+            return 400, {"error": {"message": "no such luck"}}
+        self.texts += body["input"]
+        return 200, {"data": [{"index": i, "embedding": self.vector(t)}
+                              for i, t in enumerate(body["input"])]}
 
     def vector(self, text):
         v = [0.01] * self.dim
@@ -96,14 +73,6 @@ class Embedder:
             h = hashlib.sha256((self.salt + ALIKE.get(word, word)).encode()).digest()
             v = [x + b - 127.5 for x, b in zip(v, h[:self.dim])]
         return v
-
-    @property
-    def url(self):
-        return "http://127.0.0.1:%d/v1" % self.server.server_address[1]
-
-    def close(self):
-        self.server.shutdown()
-        self.server.server_close()
 
 
 NO_FAISS = "it was built without FAISS"

@@ -124,14 +124,10 @@ class Fake:
         self.child.wait()
 
 
-class Model:
-    """A server whose answer is `answer(body)`: a text, or a dict that becomes one. Keeps what it was
-    sent."""
+class Posted:
+    """A server of JSON on loopback: `reply(body, raw)` gives the status and the object."""
 
-    def __init__(self, answer):
-        self.answer, self.bodies, self.raw = answer, [], []
-        model = self
-
+    def __init__(self, reply):
         class Handler(http.server.BaseHTTPRequestHandler):
             protocol_version = "HTTP/1.1"
 
@@ -140,17 +136,10 @@ class Model:
 
             def do_POST(self):
                 body = self.rfile.read(int(self.headers.get("Content-Length", 0)))
-                model.raw.append(self.path.encode() + b"\n" + bytes(self.headers) + body)
-                body = json.loads(body)
-                model.bodies.append(body)
-                said = model.answer(body)
-                if isinstance(said, dict):
-                    said = json.dumps(said, ensure_ascii=False)
-                out = json.dumps({"model": "obedient-1", "choices": [
-                    {"index": 0, "message": {"role": "assistant", "content": said},
-                     "finish_reason": "stop"}],
-                    "usage": {"prompt_tokens": 100, "completion_tokens": 20}}).encode()
-                self.send_response(200)
+                raw = self.path.encode() + b"\n" + bytes(self.headers) + body
+                status, said = reply(json.loads(body), raw)
+                out = json.dumps(said).encode()
+                self.send_response(status)
                 self.send_header("Content-Type", "application/json")
                 self.send_header("Content-Length", str(len(out)))
                 self.end_headers()
@@ -170,12 +159,32 @@ class Model:
     def url(self):
         return "http://127.0.0.1:%d/v1" % self.server.server_address[1]
 
-    def text(self, i=-1):
-        return "\n".join(m["content"] for m in self.bodies[i]["messages"])
-
     def close(self):
         self.server.shutdown()
         self.server.server_close()
+
+
+class Model(Posted):
+    """A server whose answer is `answer(body)`: a text, or a dict that becomes one. Keeps what it was
+    sent."""
+
+    def __init__(self, answer):
+        self.answer, self.bodies, self.raw = answer, [], []
+        super().__init__(self.reply)
+
+    def reply(self, body, raw):
+        self.raw.append(raw)
+        self.bodies.append(body)
+        said = self.answer(body)
+        if isinstance(said, dict):
+            said = json.dumps(said, ensure_ascii=False)
+        return 200, {"model": "obedient-1", "choices": [
+            {"index": 0, "message": {"role": "assistant", "content": said},
+             "finish_reason": "stop"}],
+            "usage": {"prompt_tokens": 100, "completion_tokens": 20}}
+
+    def text(self, i=-1):
+        return "\n".join(m["content"] for m in self.bodies[i]["messages"])
 
 
 def verdict(cause, citations, action="restart", confidence=0.99, kind="infrastructure",
